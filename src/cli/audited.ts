@@ -2,6 +2,7 @@ import { createRedactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { secretSettings } from '../config/schema-lookup.ts'
 import { systemClock } from '../core/clock.ts'
@@ -11,6 +12,10 @@ import { auditAction } from '../runtime/audit-events.ts'
 import { version } from '../runtime/package-paths.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 
+/** Redacts the secrets of a configuration, and the values of `keys`. */
+export const redactorOf = ({ config, secrets }: Pick<LoadedConfig, 'config' | 'secrets'>, keys = config.audit.redact) =>
+  createRedactor({ secrets: secretsOf(config, secretSettings(config), secrets), keys })
+
 interface Change {
   readonly operation: 'create_key' | 'rotate_key' | 'revoke_key' | 'approve_pins' | 'undo_config'
   readonly arguments: Readonly<Record<string, unknown>>
@@ -19,7 +24,7 @@ interface Change {
 /** Makes a change and audits it, in a separate lane because a gateway may be running. Fails if auditing fails. */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
-  const redactor = createRedactor({ secrets: secretsOf(config, secretSettings(config)), keys: audit.redact })
+  const redactor = redactorOf({ config, secrets: [] })
   await using log = await openAuditLog({
     folder: audit.path,
     sync: audit.sync,

@@ -1,7 +1,7 @@
 import { FileProblem } from '../config/edit/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
-import { CommandError, type Output } from './kit.ts'
+import { CommandError, type Output, type Shell } from './kit.ts'
 import { oneLine, printable } from './table.ts'
 
 interface Failure {
@@ -13,28 +13,28 @@ interface Failure {
   readonly more?: object
 }
 
-const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string>> => ({
-  TOOL_NOT_FOUND: `\`${command} tools\` lists the tools.`,
-  SERVER_NOT_FOUND: `\`${command} servers\` lists the servers.`,
-  SERVER_UNAVAILABLE: `\`${command} servers\` shows each server's state, \`${command} doctor\` the output of those that fail.`,
-  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows a tool's arguments.`,
-  DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows which rule decided.`,
+const hints: Partial<Record<ErrorCode | 'NO_GATEWAY', string>> = {
+  TOOL_NOT_FOUND: '`toolway tools` lists the tools.',
+  SERVER_NOT_FOUND: '`toolway servers` lists the servers.',
+  SERVER_UNAVAILABLE: "`toolway servers` shows each server's state, `toolway doctor` the output of those that fail.",
+  INVALID_ARGUMENTS: "`toolway tools show NAME` shows a tool's arguments.",
+  DENIED_BY_POLICY: '`toolway why AGENT TOOL` shows which rule decided.',
   NO_FALLBACK_CONFIGURED: 'Specify the agent with --agent.',
   FALLBACK_AGENT_NOT_IN_RULES: 'Specify another agent with --agent.',
-  QUARANTINED: `\`${command} pins show TOOL\` shows what changed; \`${command} pins approve TOOL\` approves it.`,
-  AUDIT_UNAVAILABLE: `\`${command} doctor\` checks the folder of the audit log (audit.path).`,
+  QUARANTINED: '`toolway pins show TOOL` shows what changed; `toolway pins approve TOOL` approves it.',
+  AUDIT_UNAVAILABLE: '`toolway doctor` checks the folder of the audit log (audit.path).',
   TIMEOUT: 'Increase the time limit with --timeout.',
-  NO_GATEWAY: `\`${command} serve\` starts a gateway; --host and --port name another one.`,
-})
+  NO_GATEWAY: '`toolway serve` starts a gateway; --host and --port name another one.',
+}
 
-function describe(thrown: unknown, command: string): Failure {
+function describe(thrown: unknown): Failure {
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown instanceof ToolwayError) {
     // The error may be about a model server or a database, which `servers` does not show.
     const isElsewhere = thrown.code === 'SERVER_UNAVAILABLE' && thrown.details.server === undefined
     // Approving a definition does not help if its schema is invalid; the message says what does.
     const isUnusable = thrown.code === 'QUARANTINED' && thrown.details.rule === 'inputSchema'
-    const hint = isElsewhere || isUnusable ? undefined : hints(command)[thrown.code]
+    const hint = isElsewhere || isUnusable ? undefined : hints[thrown.code]
     return { code: thrown.code, message, hint, more: thrown.data }
   }
   if (thrown instanceof ServerError) {
@@ -46,26 +46,30 @@ function describe(thrown: unknown, command: string): Failure {
   if (thrown instanceof FileProblem) return { code: 'USAGE', message, hint: thrown.hint }
   if (thrown instanceof CommandError) {
     const { code, hint } = thrown
-    return { code, message, hint: code === 'NO_GATEWAY' ? hints(command)[code] : hint }
+    return { code, message, hint: code === 'NO_GATEWAY' ? hints[code] : hint }
   }
-  return { message, hint: fileHint(thrown, command) ?? 'Run it again with --log debug to see the stack trace.' }
+  return { message, hint: fileHint(thrown) ?? 'Run it again with --log debug to see the stack trace.' }
 }
 
 /** What to do about a file or folder that cannot be written. */
-function fileHint(thrown: unknown, command: string): string | undefined {
+function fileHint(thrown: unknown): string | undefined {
   const error = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown
   const { code = '', path, syscall = 'spawn' } = error as NodeJS.ErrnoException
   if (!(error instanceof Error) || path === undefined || syscall.startsWith('spawn')) return undefined
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'Free some space there, or set stores.path to another folder.'
   if (!['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code) && syscall !== 'mkdir') return undefined
-  return `\`${command} doctor\` checks the state folders; stores.path sets another one.`
+  return '`toolway doctor` checks the state folders; stores.path sets another one.'
 }
 
 /** Prints an error: a few lines on stderr, or JSON on stdout. */
-export function report(thrown: unknown, output: Output, { command, cwd, debug }: ReportContext): void {
-  const failure = describe(thrown, command)
+export function report(
+  thrown: unknown,
+  output: Output,
+  { command, cwd, debug: showsStack }: Pick<Shell, 'command' | 'cwd'> & { readonly debug: boolean },
+): void {
+  const failure = describe(thrown)
   const { code, more } = failure
-  // Messages name commands as `toolway …`, also those of the gateway, which does not know how it is called here.
+  // Messages name commands as `toolway …`: most of them do not know how it is called here.
   const callable = (text: string) => text.replaceAll('`toolway ', `\`${command} `)
   const message = callable(failure.message)
   const hint = failure.hint && callable(failure.hint)
@@ -78,15 +82,7 @@ export function report(thrown: unknown, output: Output, { command, cwd, debug }:
     output.note(`${output.paintNote('red', label)} ${oneLine(message)}`)
     if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
   }
-  if (debug && thrown instanceof Error) output.note(printable(stackOf(thrown)))
-}
-
-interface ReportContext {
-  /** The command as the user calls it, `toolway` or an npm script. */
-  readonly command: string
-  readonly cwd: string
-  /** Whether to print the stack trace. */
-  readonly debug: boolean
+  if (showsStack && thrown instanceof Error) output.note(printable(stackOf(thrown)))
 }
 
 const stackOf = (error: Error): string =>

@@ -61,38 +61,31 @@ export class UsageError extends CommandError {
   }
 }
 
+/** Reports invalid arguments as wrong usage. */
+export async function invalidAsUsage<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    const isUsage = thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
+    throw isUsage ? new UsageError(thrown.message) : thrown
+  }
+}
+
 // Scripts may retry after exit code 3, because nothing was done. A failure with an unknown outcome gets exit code 1.
-const exitCodes: Record<ErrorCode, ExitCode> = {
+const exitCodes: Partial<Record<ErrorCode, ExitCode>> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
+  INVALID_ARGUMENTS: exit.usage,
   SERVER_UNAVAILABLE: exit.unavailable,
   SERVER_UNHEALTHY: exit.unavailable,
-  SERVER_DISABLED: exit.refused,
   CIRCUIT_OPEN: exit.unavailable,
-  DENIED_BY_POLICY: exit.refused,
-  NAMESPACE_NOT_ALLOWED: exit.refused,
-  TOOL_BLOCKED: exit.refused,
-  WRITE_NOT_ALLOWED: exit.refused,
-  AUTH_REQUIRED: exit.refused,
-  RATE_LIMITED: exit.refused,
-  INVALID_ARGUMENTS: exit.usage,
-  INVALID_PATH: exit.refused,
-  UNSAFE_SQL: exit.refused,
-  UNSAFE_URL: exit.refused,
-  INVALID_AGENT_ID: exit.refused,
-  FALLBACK_AGENT_NOT_IN_RULES: exit.refused,
-  NO_FALLBACK_CONFIGURED: exit.refused,
-  TIMEOUT: exit.failed,
-  CANCELLED: exit.interrupted,
-  OUTCOME_UNKNOWN: exit.failed,
   OVERLOADED: exit.unavailable,
-  QUARANTINED: exit.refused,
-  AUDIT_UNAVAILABLE: exit.failed,
-  INTERNAL: exit.failed,
+  SERVER_DISABLED: exit.refused,
+  CANCELLED: exit.interrupted,
 }
 
 export function exitCodeOf(thrown: unknown): ExitCode {
-  if (thrown instanceof ToolwayError) return exitCodes[thrown.code]
+  if (thrown instanceof ToolwayError) return exitCodes[thrown.code] ?? (thrown.kind.denial ? exit.refused : exit.failed)
   if (thrown instanceof CommandError) return thrown.exitCode
   return thrown instanceof FileProblem || thrown instanceof ConfigError ? exit.usage : exit.failed
 }
@@ -111,34 +104,16 @@ type Format = Parameters<typeof styleText>[0]
 /** Colours text if the stream is a terminal and `NO_COLOR` does not forbid it. */
 export type Paint = (format: Format, text: string) => string
 
-/** Where a command prints: results on stdout, everything else on stderr. */
-export interface Output {
-  /** Whether the result is printed as JSON. */
-  readonly json: boolean
-  /** Maximum width of a line in cells; unlimited without a terminal. */
-  readonly width: number
-  /** Whether stdout is a terminal. */
-  readonly terminal: boolean
-  print(line: string): void
-  /** Prints the result as JSON: on one line, or indented on a terminal. */
-  value(value: unknown): void
-  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void
-  /** Prints an empty line, a heading and indented lines. */
-  section(title: string, lines: readonly string[]): void
-  note(line: string): void
-  /** Prints a line to stderr in yellow. */
-  warn(line: string): void
-  readonly paint: Paint
-  readonly paintNote: Paint
-}
-
 /** The width of a terminal. Some pseudo-terminals, such as those of containers and CI, report 0 columns. */
 export const columnsOf = ({ columns }: Stream, unknown = 80): number => columns || unknown
 
 /** Whether the stream is a terminal with escape sequences. `TERM=dumb` has none. */
 export const canErase = ({ isTTY }: Stream, { TERM }: Shell['env']): boolean => isTTY === true && TERM !== 'dumb'
 
-export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json = false): Output {
+export type Output = ReturnType<typeof createOutput>
+
+/** Where a command prints: results on stdout, everything else on stderr. */
+export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json = false) {
   const terminal = stdout.isTTY === true
   const width = terminal ? columnsOf(stdout) : Number.POSITIVE_INFINITY
   const print = (line: string) => void stdout.write(line + '\n')
@@ -146,19 +121,26 @@ export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'
   const paint: Paint = (format, text) => styleText(format, text, { stream: stdout })
   const paintNote: Paint = (format, text) => styleText(format, text, { stream: stderr })
   return {
+    /** Whether the result is printed as JSON. */
     json,
+    /** Whether stdout is a terminal. */
     terminal,
+    /** Maximum width of a line in cells; unlimited without a terminal. */
     width,
     print,
-    value: (value) => print(JSON.stringify(value, undefined, terminal ? 2 : undefined)),
-    table(rows, columns) {
+    /** Prints the result as JSON: on one line, or indented on a terminal. */
+    value: (value: unknown) => print(JSON.stringify(value, undefined, terminal ? 2 : undefined)),
+    table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]) {
       for (const line of table(columns, rows, { width, heading: (title) => paint('dim', title) })) print(line)
     },
-    section(title, lines) {
+    /** Prints an empty line, a heading and indented lines; nothing if there are no lines. */
+    section(title: string, lines: readonly string[]) {
+      if (lines.length === 0) return
       for (const line of ['', paint('bold', title), ...lines.map((text) => `  ${text}`)]) print(line)
     },
     note,
-    warn: (line) => note(paintNote('yellow', line)),
+    /** Prints a line to stderr in yellow. */
+    warn: (line: string) => note(paintNote('yellow', line)),
     paint,
     paintNote,
   }
@@ -176,22 +158,22 @@ export async function confirm(shell: Shell, question: string): Promise<boolean> 
 
 export const isYes = (answer: string): boolean => /^\s*y(es)?\s*$/i.test(answer)
 
-/** A line on stderr that shows what the command is waiting for; removed on disposal. */
-export interface ProgressLine extends Disposable {
-  show(text: string): void
-}
+export type ProgressLine = ReturnType<typeof createProgress>
 
-/** Creates a progress line, which shows nothing without a terminal that can erase lines. */
-export function createProgress({ stderr, env }: Pick<Shell, 'stderr' | 'env'>): ProgressLine {
-  if (!canErase(stderr, env)) return { show() {}, [Symbol.dispose]() {} }
+/** A line on stderr that shows what the command is waiting for, if it can be erased again; removed on disposal. */
+export function createProgress({ stderr, env }: Pick<Shell, 'stderr' | 'env'>) {
   let shown = ''
   return {
-    show(text) {
+    show(text: string) {
+      if (!canErase(stderr, env)) return
       const line = cut(oneLine(text), columnsOf(stderr) - 1)
       if (line !== shown) stderr.write('\r\x1b[2K' + line)
       shown = line
     },
-    [Symbol.dispose]: () => stderr.write('\r\x1b[2K'),
+    [Symbol.dispose]() {
+      if (shown !== '') stderr.write('\r\x1b[2K')
+      shown = ''
+    },
   }
 }
 

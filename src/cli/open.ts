@@ -8,16 +8,12 @@ import type { Shell } from './kit.ts'
 import { adjusted, load, openLog } from './load.ts'
 import { type CommandGateway, findForCommand, type OfflineOptions } from './running-gateway.ts'
 
-interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
-  /** Applies command-line options to each configuration that is loaded. */
-  change?(config: Config): Config
-}
-
-/** Opens a gateway that reloads when its configuration files change. */
+/** Opens a gateway that reloads when its files change. `change` applies command-line options to each configuration. */
 export async function openWatching(
   shell: Shell,
   options: CommonOptions & { readonly watch?: boolean },
-  { change = (config: Config) => config, print, shared }: Watching = {},
+  change = (config: Config) => config,
+  { print, shared }: Pick<GatewayOptions, 'print' | 'shared'> = {},
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
   // Like a reload, a restarted worker does not accept an empty file: an editor may be writing it at this moment.
@@ -29,6 +25,7 @@ export async function openWatching(
     if (first.files.length === 0) await keepFoundState(shell)
     return read(true)
   }
+  // Loaded here, because the primary process, which supervises workers, stays small without the gateway.
   const { openGateway } = await import('../admin/gateway.ts')
   return openGateway(first, { load: reload, watch: options.watch !== false, source, print, shared, log })
 }
@@ -39,9 +36,7 @@ async function keepFoundState({ env, cwd }: Shell): Promise<void> {
   if (paths[0] !== undefined) await claimDefaultState(paths[0], env)
 }
 
-interface WaitOptions extends CommonOptions {
-  readonly wait: number
-}
+type WaitOptions = CommonOptions & { readonly wait: number }
 
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */
 export async function openBriefly(shell: Shell, options: WaitOptions, loaded?: LoadedConfig): Promise<Gateway> {

@@ -77,17 +77,20 @@ export function lifetimeMs(text: string): number {
   throw new InvalidArgumentError(`Expected a duration between 1m and ${maxDays}d.`)
 }
 
-export function portNumber(text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError('Expected a number from 0 (any free port) to 65535.')
-}
+const wholeNumber =
+  (min: number, max: number, expected = `a number from ${min} to ${max}`) =>
+  (text: string): number => {
+    const number = Number(text)
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number
+    throw new InvalidArgumentError(`Expected ${expected}.`)
+  }
 
-export function workerCount(text: string): number {
-  if (text === 'auto') return availableParallelism()
-  if (/^\d{1,2}$/.test(text) && Number(text) >= 1) return Number(text)
-  throw new InvalidArgumentError('Expected auto (one per core), or a number from 1 to 99.')
-}
+export const portNumber = wholeNumber(0, 65_535, 'a number from 0 (any free port) to 65535')
+export const recordCount = wholeNumber(0, 1_000_000)
+export const pageSize = wholeNumber(1, 1_000_000)
+const workerNumber = wholeNumber(1, 99, 'auto (one per core), or a number from 1 to 99')
+
+export const workerCount = (text: string): number => (text === 'auto' ? availableParallelism() : workerNumber(text))
 
 const minMemory = 64 * 1024 ** 2
 
@@ -97,17 +100,6 @@ export function memorySize(text: string): number {
   const bytes = Number(count) * 1024 ** (unit?.toUpperCase() === 'G' ? 3 : 2)
   if (bytes >= minMemory) return bytes
   throw new InvalidArgumentError('Expected a size such as 192M or 1G, at least 64M.')
-}
-
-export function recordCount(text: string): number {
-  const number = Number(text)
-  if (/^\d+$/.test(text) && number <= 1_000_000) return number
-  throw new InvalidArgumentError('Expected a number from 0 to 1000000.')
-}
-
-export function pageSize(text: string): number {
-  if (/^\d+$/.test(text) && Number(text) > 0) return recordCount(text)
-  throw new InvalidArgumentError('Expected a number from 1 to 1000000.')
 }
 
 export const auditDecisions = ['allow', 'deny', 'error', 'timeout']

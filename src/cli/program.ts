@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../runtime/package-paths.ts'
 import { type CommandEntry, commands, commonOptions } from './command-table.ts'
-import { type ExitCode, exit, exitCodeHelp, type Shell, UsageError } from './kit.ts'
+import { columnsOf, createOutput, type ExitCode, exit, exitCodeHelp, type Shell, UsageError } from './kit.ts'
 import type { TypedOptions } from './options.ts'
 
 /**
@@ -32,7 +32,7 @@ const code: Readonly<Record<string, () => Promise<Run>>> = {
   'audit tail': async () => (await import('./commands/audit/tail.ts')).tailAudit,
   'audit query': async () => (await import('./commands/audit/query.ts')).queryAudit,
   'audit verify': async () => (await import('./commands/audit/verify.ts')).verifyLog,
-  'audit export': async () => (await import('./commands/audit/export.ts')).exportAudit,
+  'audit export': async () => (await import('./commands/audit/query.ts')).exportAudit,
   why: async () => (await import('./commands/why.ts')).why,
   'pins list': async () => (await import('./commands/pins.ts')).listPins,
   'pins show': async () => (await import('./commands/pins.ts')).showPin,
@@ -54,8 +54,19 @@ const code: Readonly<Record<string, () => Promise<Run>>> = {
 /** The commands and their options, for commander. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
   const name = shell.command
-  const root = new Command('toolway').version(version, '-V, --version')
-  const program = withOptions(root, commonOptions)
+  const { stdout, stderr } = shell
+  const { paint } = createOutput(shell)
+  const program = withOptions(new Command('toolway').version(version, '-V, --version'), commonOptions)
+    // Subcommands inherit these three settings.
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true, styleTitle: (title) => paint('bold', title) })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: () => {},
+      getOutHelpWidth: () => columnsOf(stdout, 100),
+      getErrHelpWidth: () => columnsOf(stderr, 100),
+    })
     .description('One way to every tool: a gateway that puts many MCP servers behind one endpoint.')
     .addHelpText(
       'after',
@@ -69,17 +80,16 @@ Examples:
 ${exitCodeHelp}`,
     )
   const groups = new Map<string, Command>()
-  for (const [words, entry] of Object.entries<CommandEntry>(commands)) {
+  const entries: Readonly<Record<string, CommandEntry>> = commands
+  for (const [words, entry] of Object.entries(entries)) {
     const [verb = '', group = ''] = words.split(' ').toReversed()
-    const command = (groups.get(group) ?? program).command(verb, { isDefault: verb === groupEntry(group)?.initial })
+    const command = (groups.get(group) ?? program).command(verb, { isDefault: verb === entries[group]?.initial })
     groups.set(words, declare(command, entry, name))
     const load = code[words]
     if (load) command.action(actionOf(load, shell, finish))
   }
   return program
 }
-
-const groupEntry = (name: string): CommandEntry | undefined => (commands as Record<string, CommandEntry>)[name]
 
 function declare(command: Command, { about, args = {}, options = {}, examples = [] }: CommandEntry, name: string) {
   command.description(about)

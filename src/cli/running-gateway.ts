@@ -269,6 +269,20 @@ export async function* poll<T>(
   }
 }
 
+/** Polls, and yields each item that the answer before did not have. `identify` says which items are the same. */
+export async function* pollNew<T>(
+  fetch: () => Promise<readonly T[]>,
+  identify: (item: T) => string,
+  everyMs: number,
+  context: Parameters<typeof poll>[2],
+): AsyncGenerator<T> {
+  let known: ReadonlySet<string> = new Set()
+  for await (const items of poll(fetch, everyMs, context)) {
+    yield* items.filter((item) => !known.has(identify(item)))
+    known = new Set(items.map(identify))
+  }
+}
+
 /** The address to connect to. A wildcard address cannot be connected to, so use loopback, which it includes. */
 export function originOf({ host, port }: Config['server']): string {
   const reachable = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host

@@ -14,12 +14,12 @@ const gap = '  '
 const minWidth = 6
 
 /** Narrows the widest column, one character at a time, until the line fits. */
-function narrow(widths: number[], available: number, whole: readonly boolean[]): void {
-  for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
-    const shrinkable = widths.map((width, index) => (whole[index] ? 0 : width))
-    const widest = shrinkable.indexOf(Math.max(...shrinkable))
-    if ((shrinkable[widest] as number) <= minWidth) return
-    widths[widest] = (widths[widest] as number) - 1
+function narrow(columns: readonly { width: number; readonly whole?: boolean }[], available: number): void {
+  const total = columns.reduce((sum, { width }) => sum + width, 0)
+  for (let excess = total - available; excess > 0; excess--) {
+    const shrinkable = columns.filter(({ whole, width }) => !whole && width > minWidth)
+    if (shrinkable.length === 0) return
+    shrinkable.reduce((widest, column) => (column.width > widest.width ? column : widest)).width--
   }
 }
 
@@ -30,35 +30,29 @@ export function table<Row>(
   { width, heading = (title) => title }: { width: number; heading?: (title: string) => string },
 ): string[] {
   const filled = columns
-    .map((column) => ({ ...column, cells: rows.map((row) => oneLine(column.value(row))) }))
+    .map((column) => {
+      const cells = rows.map((row) => oneLine(column.value(row)))
+      const width = cells.reduce((max, cell) => Math.max(max, widthOf(cell)), column.title.length)
+      return { ...column, cells, width }
+    })
     .filter(({ cells }) => cells.some((cell) => cell !== ''))
-  const widths = filled.map(({ title, cells }) =>
-    cells.reduce((max, cell) => Math.max(max, widthOf(cell)), title.length),
-  )
-  narrow(
-    widths,
-    width - gap.length * (filled.length - 1),
-    filled.map(({ whole }) => whole === true),
-  )
+  narrow(filled, width - gap.length * (filled.length - 1))
 
-  const line = (cellAt: (index: number) => string, styled: (cell: string, index: number) => string) =>
+  type Cell = readonly [text: string, style?: (cell: string) => string]
+  const line = (cellOf: (column: (typeof filled)[number]) => Cell) =>
     filled
-      .map((_, index) => {
-        const cell = cut(cellAt(index), widths[index] as number)
-        const padding = index === filled.length - 1 ? 0 : (widths[index] as number) - widthOf(cell)
-        return (cell === '' ? '' : styled(cell, index)) + ' '.repeat(padding)
+      .map((column) => {
+        const [text, style = String] = cellOf(column)
+        const cell = cut(text, column.width)
+        const padding = column === filled.at(-1) ? 0 : column.width - widthOf(cell)
+        return (cell === '' ? '' : style(cell)) + ' '.repeat(padding)
       })
       .join(gap)
       .trimEnd()
 
   return [
-    line((index) => (filled[index] as Column<Row>).title, heading),
-    ...rows.map((row, number) =>
-      line(
-        (index) => filled[index]?.cells[number] as string,
-        (cell, index) => filled[index]?.style?.(cell, row) ?? cell,
-      ),
-    ),
+    line(({ title }) => [title, heading]),
+    ...rows.map((row, index) => line(({ cells, style }) => [cells[index] ?? '', (cell) => style?.(cell, row) ?? cell])),
   ]
 }
 

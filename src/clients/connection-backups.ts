@@ -23,21 +23,6 @@ interface Connection {
   readonly at: string
 }
 
-interface WriteResult {
-  /** The path of the original content, which undo restores. */
-  readonly backup: string
-  /** True if somebody else has changed the file since it was connected, so that undo needs `force`. */
-  readonly changed: boolean
-}
-
-interface UndoResult {
-  /** True if the original file was restored; false if there was no original, so Toolway's file was deleted. */
-  readonly restored: boolean
-  readonly forced: boolean
-  /** The path at which the discarded content was saved. */
-  readonly kept?: string
-}
-
 const hashOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
@@ -53,9 +38,10 @@ export class ConnectionBackups {
 
   /**
    * Backs up the current content, then writes the new content. While the file is connected, the first backup stays, so
-   * that undo restores the original; content that somebody else wrote since is kept beside it.
+   * that undo restores the original; content that somebody else wrote since is kept beside it. `changed` says that
+   * somebody did, so that undo needs `force`.
    */
-  async write(client: ClientKind, before: FileSnapshot, content: string): Promise<WriteResult> {
+  async write(client: ClientKind, before: FileSnapshot, content: string) {
     const { path } = before
     const bytes = Buffer.from(before.mark + content)
     const stem = this.#stemOf(client, path)
@@ -89,8 +75,11 @@ export class ConnectionBackups {
     return { backup, changed }
   }
 
-  /** Restores the original file. Fails if the file has changed since Toolway wrote it, unless `force` is set. */
-  async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
+  /**
+   * Restores the original file, or deletes Toolway's if there was none. Fails if the file has changed since Toolway wrote
+   * it, unless `force` is set. `kept` is the path of the content that was discarded.
+   */
+  async undo(client: ClientKind, path: string, force: boolean) {
     const stem = this.#stemOf(client, path)
     const record = await readConnection(stem)
     if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
@@ -157,10 +146,7 @@ async function backupOf(stem: string, { existed, before }: Connection): Promise<
 }
 
 async function putBack({ existed, mode, folders }: Connection, found: FileSnapshot, backup: Buffer): Promise<void> {
-  if (existed) {
-    await replaceFile({ ...found, mode }, backup)
-    return
-  }
+  if (existed) return void (await replaceFile({ ...found, mode }, backup))
   await remove(found)
   try {
     for (const folder of folders) await rmdir(folder)

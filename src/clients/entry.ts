@@ -22,20 +22,22 @@ interface TokenLocation {
   readonly literal?: string
 }
 
+type Stdio = Extract<ClientTransport, { kind: 'stdio' }>
 type Http = Extract<ClientTransport, { kind: 'http' }>
 
 /** The format of Toolway's entry in a client's file. */
 interface EntryFormat {
   /** Path of the section that lists the servers. */
   readonly servers: readonly string[]
-  readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
+  /** Absent if the entry has only a command and its arguments. */
+  readonly stdio?: (way: Stdio) => object
   /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
   /** Formats a reference to a token in a variable or file; absent if the client does not support references. */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 
-const started = ({ command, args }: { command: string; args: readonly string[] }) => ({ command, args: [...args] })
+const started = ({ command, args }: Stdio): object => ({ command, args: [...args] })
 
 const withBearer = ({ headers }: Http, bearer: string | undefined): { headers?: object } => {
   const all = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers }
@@ -49,7 +51,7 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
     http: (way, bearer) => ({ type: 'http', url: way.url, ...withBearer(way, bearer) }),
     reference: ({ variable }) => `\${${variable}}`,
   },
-  'claude-desktop': { servers: ['mcpServers'], stdio: started },
+  'claude-desktop': { servers: ['mcpServers'] },
   cursor: {
     servers: ['mcpServers'],
     stdio: (way) => ({ type: 'stdio', ...started(way) }),
@@ -64,7 +66,6 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
   },
   codex: {
     servers: ['mcp_servers'],
-    stdio: started,
     http: (way, bearer) => ({
       url: way.url,
       ...(way.token && way.token.literal === undefined && { bearer_token_env_var: way.token.variable }),
@@ -82,19 +83,16 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
   },
   gemini: {
     servers: ['mcpServers'],
-    stdio: started,
     http: (way, bearer) => ({ httpUrl: way.url, ...withBearer(way, bearer) }),
     reference: ({ variable }) => `\${${variable}}`,
   },
   windsurf: {
     servers: ['mcpServers'],
-    stdio: started,
     http: (way, bearer) => ({ serverUrl: way.url, ...withBearer(way, bearer) }),
     reference: ({ file }) => (file === undefined ? undefined : `\${file:${file}}`),
   },
   zed: {
     servers: ['context_servers'],
-    stdio: started,
     http: (way, bearer) => ({ url: way.url, ...withBearer(way, bearer) }),
   },
   cline: {
@@ -105,8 +103,8 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
 }
 
 export function entryFor(client: ClientKind, label: string, way: ClientTransport): object {
-  const shape = shapes[client]
-  if (way.kind === 'stdio') return shape.stdio(way)
+  const shape: EntryFormat = shapes[client]
+  if (way.kind === 'stdio') return (shape.stdio ?? started)(way)
   if (!shape.http) throw new FileProblem(`${label} does not support HTTP servers.`, 'Omit --http.')
   if (!way.token) return shape.http(way, undefined)
   const bearer = way.token.literal ?? shape.reference?.(way.token)
@@ -122,26 +120,20 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
 /** The name of Toolway's entry in clients' files. */
 export const ownName = 'toolway'
 
-type Section = Readonly<Record<string, unknown>>
+export type ClientText = ReturnType<typeof clientText>
 
 /** A client's file as text. Edits change only the servers section. */
-export interface ClientText {
-  readonly servers: Section
-  /** Path of the section that lists the servers. */
-  readonly path: readonly string[]
-  /** Sets or removes Toolway's entry, and removes the servers in `without`. */
-  edited(entry: object | undefined, without?: readonly string[]): string
-}
-
-export function clientText(client: ClientKind, file: string, text: string): ClientText {
+export function clientText(client: ClientKind, file: string, text: string) {
   const whole = contentOf(file, text)
   const path = serversPath(client, whole)
   const section = valueAt(whole, path)
   const servers = asRecord(section)
   return {
     servers,
+    /** Path of the section that lists the servers. */
     path,
-    edited(entry, without = []) {
+    /** Sets or removes Toolway's entry, and removes the servers in `without`. */
+    edited(entry: object | undefined, without: readonly string[] = []): string {
       if (!isRecord(section ?? {})) {
         throw new FileProblem(`${path.join('.')} in it is not a section`, 'Fix it, then try again.')
       }

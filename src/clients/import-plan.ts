@@ -42,22 +42,15 @@ export interface PlannedServer extends MergedServer {
   readonly withSecrets: ServerDefinition
 }
 
-export interface ImportPlan {
-  readonly added: readonly PlannedServer[]
-  /** Servers that are already in the configuration, and their configured names. */
-  readonly present: readonly { readonly name: string; readonly as: string }[]
-  readonly notes: readonly string[]
-  /** Number of secrets replaced by references. */
-  readonly secrets: number
-}
-
 /** Merges servers, replaces their secrets with references, and skips servers that are already configured. */
-export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
+export async function planImport(found: readonly FoundServer[], options: ImportOptions) {
   const { known, find, keep, missing, resolve, copies = [] } = options
   const merged = merge(found)
   const added = new Map<string, PlannedServer>()
+  /** Servers that are already in the configuration, and their configured names. */
   const present: { name: string; as: string }[] = []
   const notes = [...merged.notes]
+  /** Number of secrets replaced by references. */
   let secrets = 0
   const resolved = new Map([...known].map(([name, definition]) => [name, resolve(definition)]))
   for (const { name, invalidName, definition: written, folder, origins, escaped = [] } of merged.servers) {
@@ -121,14 +114,15 @@ const windowsCommand = /^[a-z]:[\\/]|\.(?:cmd|bat)$|^cmd$/i
 
 /** The settings that contain something that exists only on Windows. */
 function windowsSettings({ command, cwd, args, env }: ServerDefinition): string[] {
-  const texts = (value: unknown) => Object.values(value ?? {}).filter((one) => typeof one === 'string')
-  const isForeign = (value: unknown) => texts(value).some((text) => windowsPath.test(text))
-  return [
-    ...(windowsCommand.test(String(command)) || isForeign([command]) ? ['command'] : []),
-    ...(isForeign(args) ? ['args'] : []),
-    ...(isForeign(env) ? ['env'] : []),
-    ...(/^[a-z]:\//i.test(String(cwd)) || isForeign([cwd]) ? ['cwd'] : []),
-  ]
+  const hasPath = (values: unknown) =>
+    Object.values(values ?? {}).some((one) => typeof one === 'string' && windowsPath.test(one))
+  const foreign = {
+    command: windowsCommand.test(String(command)) || hasPath([command]),
+    args: hasPath(args),
+    env: hasPath(env),
+    cwd: /^[a-z]:\//i.test(String(cwd)) || hasPath([cwd]),
+  }
+  return Object.entries(foreign).flatMap(([setting, isForeign]) => (isForeign ? [setting] : []))
 }
 
 /** Sets `session: caller` for stateful servers, which expect one caller: clients usually start their own process. */

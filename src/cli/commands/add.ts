@@ -17,7 +17,6 @@ import { createOutput, editText, type Shell, UsageError } from '../kit.ts'
 import {
   appliedAutomatically,
   type ConfigFile,
-  type EditConfigOptions,
   noteOf,
   openConfig,
   refuseWorse,
@@ -188,10 +187,10 @@ async function requireValid(file: ConfigFile, name: string, draft: string): Prom
   }
 }
 
-export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<void> =>
+export const removeServer = (shell: Shell, name: string, options: OptionsOf<'remove'>): Promise<void> =>
   retryIfChanged(() => tryToRemove(shell, name, options))
 
-async function tryToRemove(shell: Shell, name: string, options: EditConfigOptions): Promise<void> {
+async function tryToRemove(shell: Shell, name: string, options: OptionsOf<'remove'>): Promise<void> {
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)
   const { named, path, text } = file

@@ -1,23 +1,26 @@
 import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../admin/contract.ts'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { GatewayAddressOptions, OptionsOf } from '../command-table.ts'
 import { createOutput, type Output, type Shell, UsageError } from '../kit.ts'
-import { findRunningGateway, poll, type RunningGateway } from '../running-gateway.ts'
+import { findRunningGateway, pollNew, type RunningGateway } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
 
 /** Lists the calls that wait for a person in the running gateway (V8). */
-export async function listApprovals(
-  shell: Shell,
-  options: OptionsOf<'approvals list'>,
-  clock: Clock = systemClock,
-): Promise<void> {
+export async function listApprovals(shell: Shell, options: OptionsOf<'approvals list'>): Promise<void> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
-  if (options.follow) return follow(gateway, shell, output, clock)
+  if (options.follow) {
+    const fetch = () => fetchApprovals(gateway)
+    for await (const approval of pollNew(fetch, ({ id }) => id, followMs, { shell, output, clock: systemClock })) {
+      if (options.json) output.value(approval)
+      else print(approval, output)
+    }
+    return
+  }
   const approvals = await fetchApprovals(gateway)
   if (options.json) output.value({ approvals })
   else if (approvals.length === 0) output.note('No calls are waiting for approval.')
-  else for (const approval of approvals) print(approval, output, clock)
+  else for (const approval of approvals) print(approval, output)
 }
 
 export const allowApproval = (shell: Shell, id: string, options: OptionsOf<'approvals allow'>): Promise<void> =>
@@ -31,23 +34,10 @@ const fetchApprovals = ({ get }: RunningGateway) => get<readonly ApprovalView[]>
 /** How often `--follow` asks for new approvals. */
 const followMs = 1_000
 
-/** Prints each approval once, until interrupted. */
-async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<void> {
-  let seen: ReadonlySet<string> = new Set()
-  const fetch = () => fetchApprovals(gateway)
-  for await (const approvals of poll(fetch, followMs, { shell, output, clock })) {
-    for (const approval of approvals.filter(({ id }) => !seen.has(id))) {
-      if (output.json) output.value(approval)
-      else print(approval, output, clock)
-    }
-    seen = new Set(approvals.map(({ id }) => id))
-  }
-}
-
 /** One approval with all its arguments: a person must see what they approve. */
-function print(approval: ApprovalView, { print, paint }: Output, clock: Clock): void {
+function print(approval: ApprovalView, { print, paint }: Output): void {
   const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
-  const left = took(Math.max(0, until - clock.now()))
+  const left = took(Math.max(0, until - systemClock.now()))
   print(`${paint('bold', id.slice(0, 8))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
   for (const line of approval.arguments.split('\n')) print(`  ${printable(line)}`)
   print(paint('dim', `  by ${printable(principal)}, because of ${printable(rule)}`))

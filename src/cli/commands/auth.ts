@@ -7,7 +7,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
 import type { OptionsOf } from '../command-table.ts'
-import { createOutput, isInteractive, type Output, type Shell, UsageError } from '../kit.ts'
+import { createOutput, invalidAsUsage, isInteractive, type Output, type Shell, UsageError } from '../kit.ts'
 import { load, openLog } from '../load.ts'
 
 type AuthOptions = OptionsOf<'auth'>
@@ -19,19 +19,13 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
   const log = openLog(shell, options.log ?? 'error')
   await using oauth = await openOAuth(loaded.config, { clock: systemClock, log })
   if (options.list) await printGrants(oauth, loaded.config, name, output)
-  else if (name === undefined) throw unnamed(loaded, shell.command)
+  else if (name === undefined) throw unnamed(loaded)
   else if (options.logout) await signOut(oauth, name, options, output)
-  else await signInTo(oauth, name, serverOf(loaded, name), shell, options, output)
+  else await signInTo(oauth, name, serverOf(loaded, name), shell, options)
 }
 
-async function signInTo(
-  oauth: OAuth,
-  server: string,
-  config: ServerConfig,
-  shell: Shell,
-  options: AuthOptions,
-  output: Output,
-) {
+async function signInTo(oauth: OAuth, server: string, config: ServerConfig, shell: Shell, options: AuthOptions) {
+  const output = createOutput(shell, options.json)
   if (config.transport === 'stdio') {
     const hint = `Put the credentials that it needs into mcpServers.${server}.env; see its documentation.`
     throw new UsageError(`${server} is a program that Toolway starts; it does not sign in with OAuth.`, hint)
@@ -42,7 +36,7 @@ async function signInTo(
     throw new UsageError(`All calls to ${server} use one grant.`, hint)
   }
   using pasting = options.paste || isInteractive(shell) ? createPasting(shell, output) : undefined
-  const granted = await signInOrExplain({
+  const request: Parameters<typeof signIn>[0] = {
     oauth,
     server,
     config,
@@ -57,17 +51,11 @@ async function signInTo(
     withinMs: options.timeout,
     clock: systemClock,
     signal: pasting ? AbortSignal.any([shell.interrupted, pasting.left]) : shell.interrupted,
-  })
+  }
+  const granted = await invalidAsUsage(() => signIn(request))
   if (options.json) output.value({ server, principal: principal ?? null, ...granted })
   else output.print(`Signed in to ${server}. A running gateway will use the new sign-in within a few seconds.`)
 }
-
-/** Signs in. Reports a server that needs no sign-in as wrong usage. */
-const signInOrExplain: typeof signIn = (options) =>
-  signIn(options).catch((thrown) => {
-    const isUsage = thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
-    throw isUsage ? new UsageError(thrown.message) : thrown
-  })
 
 const elsewhere =
   "If your browser is on another machine, the last page will fail to load: paste that page's address here."
@@ -89,13 +77,13 @@ function serverOf({ config: { mcpServers } }: LoadedConfig, name: string): Serve
   throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name)}${hint}`)
 }
 
-function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): UsageError {
+function unnamed({ config: { mcpServers } }: LoadedConfig): UsageError {
   const names = Object.entries(mcpServers).flatMap(([name, server]) =>
     server.transport !== 'stdio' && server.auth?.type === 'oauth' ? [name] : [],
   )
   const which =
     names.length === 0 ? 'No server in this configuration uses OAuth.' : `Servers that use OAuth: ${names.join(', ')}.`
-  return new UsageError('Specify the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
+  return new UsageError('Specify the server to sign in to.', `${which} \`toolway auth --list\` lists the grants.`)
 }
 
 /** The program that opens a URL on each operating system. It gets the URL as one argument, without a shell. */

@@ -17,16 +17,7 @@ import { didYouMean } from '../../lib/similar-text.ts'
 import type { CommonOptions } from '../command-table.ts'
 import { createOutput, type Shell, shortPath, UsageError } from '../kit.ts'
 
-interface ClientState {
-  readonly client: ClientKind
-  readonly name: string
-  readonly file: string
-  readonly state: 'connected' | 'not connected' | 'no file' | 'unreadable'
-  readonly way: 'stdio' | 'http' | null
-  readonly servers: number
-  readonly undo: boolean
-  readonly problem: string | null
-}
+type ClientState = Awaited<ReturnType<typeof stateOf>>
 
 export async function listClients(shell: Shell, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
@@ -48,21 +39,21 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
 }
 
 /** Whether and how one of this user's clients is connected. */
-export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
+export async function stateOf(client: ClientKind, shell: Shell) {
   const { path } = await fileOf(client, hostEnvironment(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
   try {
     const undo = await connectionsOf(shell).has(client, path)
     const { bytes, text } = await readSnapshot(path)
-    if (!bytes) return { ...known, state: 'no file', undo }
+    if (!bytes) return { ...known, state: 'no file' as const, undo }
     const { servers } = clientText(client, path, text)
     const { [ownName]: own, ...others } = servers
     const facts = { ...known, servers: Object.keys(others).length, undo }
-    if (own === undefined) return { ...facts, state: 'not connected' }
-    return { ...facts, state: 'connected', way: /"url"|Url"/.test(JSON.stringify(own)) ? 'http' : 'stdio' }
+    if (own === undefined) return { ...facts, state: 'not connected' as const }
+    return { ...facts, state: 'connected' as const, way: /"url"|Url"/.test(JSON.stringify(own)) ? 'http' : 'stdio' }
   } catch (thrown) {
     if (!(thrown instanceof FileProblem)) throw thrown
-    return { ...known, state: 'unreadable', undo: false, problem: thrown.message }
+    return { ...known, state: 'unreadable' as const, undo: false, problem: thrown.message }
   }
 }
 

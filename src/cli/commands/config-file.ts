@@ -14,10 +14,10 @@ import { createRedactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition.ts'
 import type { FoundServer, PlannedServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
-import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/edit-text.ts'
+import { addServers, serversBlock, serversText } from '../../config/edit/edit-text.ts'
 import { FileChanged, type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
-import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
+import { readServers, type ServerDefinition, type ServersFile } from '../../config/import/read-servers.ts'
 import { claimDefaultState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem, problemText } from '../../config/problems.ts'
@@ -27,21 +27,8 @@ import type { CommonOptions } from '../command-table.ts'
 import { editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import { printable } from '../table.ts'
 
-export interface EditConfigOptions extends CommonOptions {
-  readonly dryRun?: boolean
-}
-
 /** The one file that a command edits. */
-export interface ConfigFile {
-  readonly path: string
-  /** The path as shown to the user. */
-  readonly named: string
-  readonly before: FileSnapshot
-  readonly text: ServersText
-  readonly servers: ReadonlyMap<string, ServerDefinition>
-  /** The whole configuration as it would be if this file contained `text`. */
-  draft(text: string): Promise<Draft>
-}
+export type ConfigFile = Awaited<ReturnType<typeof openConfig>>
 
 /** The file to write: the one that `option` or a single --config names, or toolway.yaml in this folder. */
 export function fileToWrite(option: string, given: string | undefined, { config = [] }: CommonOptions): string {
@@ -53,7 +40,7 @@ export function fileToWrite(option: string, given: string | undefined, { config 
 }
 
 /** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
-export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
+export async function openConfig(shell: Shell, { config = [] }: CommonOptions) {
   const { env, cwd } = shell
   const { paths: located, problems } = await locate(config, env, cwd)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -76,11 +63,13 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   const paths = found === undefined ? [path] : config
   return {
     path,
+    /** The path as shown to the user. */
     named,
     before,
     servers,
     text: editText(named, () => serversText(path, before.text)),
-    draft: (text) => loadDraft({ paths, env, cwd }, path, text),
+    /** The whole configuration as it would be if this file contained `text`. */
+    draft: (text: string) => loadDraft({ paths, env, cwd }, path, text),
   }
 }
 
@@ -220,11 +209,7 @@ export function noteOf(prepared: PreparedImport, { note, warn }: Output, secrets
   if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start Toolway.`)
 }
 
-interface WithProblems {
-  readonly problems: readonly ConfigProblem[]
-}
-
-export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
+export const allProblems = ({ problems, servers }: ServersFile): ConfigProblem[] => [
   ...problems,
   ...servers.flatMap((server) => server.problems),
 ]

@@ -1,24 +1,19 @@
 import { ConfigEditor, EditConflict } from '../../admin/config/config-editor.ts'
 import { createEditHistory, type RecordedEdit } from '../../admin/config/edit-history.ts'
-import { createRedactor } from '../../audit/redact/redactor.ts'
-import { secretsOf } from '../../audit/redact/secrets.ts'
-import { secretSettings } from '../../config/schema-lookup.ts'
 import { systemClock } from '../../core/clock.ts'
 import { osUser } from '../../core/home.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
-import { audited } from '../audited.ts'
+import { audited, redactorOf } from '../audited.ts'
 import type { CommonOptions, OptionsOf } from '../command-table.ts'
 import { createOutput, type Shell, UsageError } from '../kit.ts'
 import { load } from '../load.ts'
 import { appliedAutomatically, printLines } from './config-file.ts'
 
 async function open(shell: Shell, options: CommonOptions) {
-  const { config, secrets } = await load(shell, options)
+  const loaded = await load(shell, options)
+  const { config } = loaded
   const history = createEditHistory(config.stores.path)
-  const redactor = createRedactor({
-    secrets: secretsOf(config, secretSettings(config), secrets),
-    keys: config.audit.redact,
-  })
+  const redactor = redactorOf(loaded)
   const editor = new ConfigEditor({
     source: { paths: options.config ?? [], env: shell.env, cwd: shell.cwd },
     redactor: () => redactor,

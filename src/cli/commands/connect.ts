@@ -3,15 +3,10 @@ import { dirname, join } from 'node:path'
 import { type ClientText, type ClientTransport, clientText, entryFor, ownName } from '../../clients/entry.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { variablesIn } from '../../clients/secrets.ts'
-import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
+import { readSnapshot } from '../../config/edit/file.ts'
 import { type ClientFile, clientLabels } from '../../config/import/client-kind.ts'
 import { clientOnly } from '../../config/import/client-server.ts'
-import {
-  type ReadServer,
-  readServers,
-  type ServerDefinition,
-  type ServersFile,
-} from '../../config/import/read-servers.ts'
+import { type ReadServer, readServers, type ServersFile } from '../../config/import/read-servers.ts'
 import type { ConfigDialect } from '../../config/import/shape.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemText } from '../../config/problems.ts'
@@ -33,6 +28,7 @@ import {
   UsageError,
 } from '../kit.ts'
 import { load } from '../load.ts'
+import { originOf } from '../running-gateway.ts'
 import { clientNamed, connectionsOf, fileOf, hostEnvironment, listClients } from './client-state.ts'
 import { noteOf, planServers, printDiff } from './config-file.ts'
 
@@ -49,7 +45,7 @@ export async function connect(
   const output = createOutput(shell, options.json)
   const file = await fileOf(clientNamed(name), hostEnvironment(shell), options.project ? 'project' : 'user')
   if (options.undo) return void (await undo(shell, file, options.force === true, output))
-  const edit = options.remove ? await disconnected(file, shell) : await connected(file, shell, options)
+  const edit = await planEdit(file, shell, options)
   const changes = edit.after !== edit.before.text
   if (!options.json) preview(edit, changes, output, shell)
   const written =
@@ -61,7 +57,7 @@ export async function connect(
 
 /** Writes both files. Our configuration is written first, so that a server is always in at least one of them. */
 async function write({ file, before, after, move }: Edit, shell: Shell) {
-  await move.write()
+  await move?.write()
   return connectionsOf(shell).write(file.client, before, after)
 }
 
@@ -79,7 +75,7 @@ function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): vo
     return
   }
   printDiff(shortPath(file.path, shell), before.text, after, servers, output)
-  move.preview(output)
+  move?.preview(output)
   const folder = statSync(dirname(before.target), { throwIfNoEntry: false })
   if (!before.bytes && !folder?.isDirectory()) output.warn(`${label} has no files here yet; is it installed?`)
   if (entry && way) noteToken(entry, way, output)
@@ -95,7 +91,7 @@ function printResult({ file, way, move, variables }: Edit, written: Written, out
       ? `${label} is now configured to ${how}. Restart ${label} to apply the change.`
       : `${label} no longer uses Toolway.`,
   )
-  move.report(output)
+  move?.report(output)
   const restoring = written.changed
     ? '--undo --force restores it and discards the changes that were made since the file was connected'
     : '--undo restores it'
@@ -112,9 +108,9 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
   way: way?.kind ?? null,
   // Do not print an entry that contains the token.
   entry: way?.kind === 'http' && way.token?.literal !== undefined ? null : (entry ?? null),
-  moved: move.names,
-  kept: move.kept,
-  warnings: move.warnings,
+  moved: move?.names ?? [],
+  kept: move?.kept ?? [],
+  warnings: move?.warnings ?? [],
 })
 
 /** Restores a client's file exactly as it was before the client was connected. */
@@ -126,61 +122,36 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
   if (forced) output.warn(`Changes made since then were discarded${kept ? `, but a copy is in ${kept}` : ''}.`)
 }
 
-interface Edit {
-  readonly file: ClientFile
-  readonly before: FileSnapshot
-  readonly after: string
-  /** How the client will connect; absent if the edit removes our entry. */
-  readonly way?: ClientTransport
-  readonly entry?: object
-  readonly move: ServerMove
-  /** The servers in the client's file; their secrets must not be shown. */
-  readonly servers: readonly ServerDefinition[]
-  /** Variables that our configuration uses. The client may start Toolway without them. */
-  readonly variables: readonly string[]
-}
+type Edit = Awaited<ReturnType<typeof planEdit>>
 
-/** Plans the edit that adds our entry to the file. */
-async function connected(file: ClientFile, shell: Shell, options: ConnectOptions): Promise<Edit> {
+/** Plans the edit that adds our entry to the file or, with --remove, removes it. */
+async function planEdit(file: ClientFile, shell: Shell, options: ConnectOptions) {
   const { client, path } = file
-  const loaded = await load(shell, options)
-  refuseOwnFile(loaded, file, shell)
-  const way = options.http ? await http(loaded, options) : stdio(loaded, options, shell)
+  const named = shortPath(path, shell)
+  const loaded = options.remove ? undefined : await load(shell, options)
+  if (loaded) refuseOwnFile(loaded, file, shell)
+  const way = loaded && (options.http ? await http(loaded, options) : stdio(loaded, options, shell))
   const before = await readSnapshot(path)
-  const text = textOf(file, before, shell)
-  const entry = fitting(entryFor(client, clientLabels[client], way), text)
+  const text = editText(named, () => clientText(client, path, before.text))
+  const entry = way && fitting(entryFor(client, clientLabels[client], way), text)
   const content = await readServers(path, homeOf(shell.env), client)
-  const move = options.replace ? await planMove(shell, file, text, content, loaded) : noMove
+  const move = loaded && options.replace ? await planMove(shell, file, text, content, loaded) : undefined
+  const hasNothing = !entry && !Object.hasOwn(text.servers, ownName)
   return {
     file,
     before,
-    after: editText(shortPath(path, shell), () => text.edited(entry, move.names)),
+    after: hasNothing ? before.text : editText(named, () => text.edited(entry, move?.names)),
+    /** How the client will connect; absent if the edit removes our entry. */
     way,
     entry,
+    /** The client's other servers, if they move into our configuration. */
     move,
+    /** The servers in the client's file; their secrets must not be shown. */
     servers: content.servers.map(({ definition }) => definition),
-    variables: way.kind === 'stdio' ? await variablesOf(loaded, shell) : [],
+    /** Variables that our configuration uses. The client may start Toolway without them. */
+    variables: loaded && way?.kind === 'stdio' ? await variablesOf(loaded, shell) : [],
   }
 }
-
-/** Plans the edit that removes our entry from the file. */
-async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
-  const before = await readSnapshot(file.path)
-  const text = textOf(file, before, shell)
-  const { servers } = await readServers(file.path, homeOf(shell.env), file.client)
-  const there = Object.hasOwn(text.servers, ownName)
-  return {
-    file,
-    before,
-    after: there ? editText(shortPath(file.path, shell), () => text.edited(undefined)) : before.text,
-    move: noMove,
-    servers: servers.map(({ definition }) => definition),
-    variables: [],
-  }
-}
-
-const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: Shell): ClientText =>
-  editText(shortPath(path, shell), () => clientText(client, path, text))
 
 /** Adapts the entry to OpenCode's newer format, which nests servers one level deeper and does not support `enabled`. */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
@@ -223,11 +194,9 @@ function stdio({ files }: LoadedConfig, { agent }: ConnectOptions, { program }: 
 }
 
 async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: ConnectOptions): Promise<ClientTransport> {
-  const { host, port, path } = config.server
-  if (port === 0)
+  if (config.server.port === 0)
     throw new UsageError('server.port is 0, so the address changes at every start.', 'Set server.port to a fixed port.')
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  const url = `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${path}`
+  const url = `${originOf(config.server)}${config.server.path}`
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
   const { token } = config.auth
   if (token === 'none') return { kind: 'http', url, headers }
@@ -246,36 +215,8 @@ function noteToken(entry: object, way: ClientTransport, { note }: Output): void 
   note(`  export ${tokenVariable}=${value}`)
 }
 
-/** Servers that move from a client's file into our configuration. */
-export interface ServerMove {
-  /** The servers' names in the client's file. */
-  readonly names: readonly string[]
-  readonly kept: readonly string[]
-  /** What the client's file says about the moved servers that has no effect in Toolway. */
-  readonly warnings: readonly string[]
-  preview(output: Output): void
-  /** Writes our configuration; called before the client's file is written. */
-  write(): Promise<void>
-  report(output: Output): void
-}
-
-export const noMove: ServerMove = {
-  names: [],
-  kept: [],
-  warnings: [],
-  preview() {},
-  write: async () => {},
-  report() {},
-}
-
 /** Plans to move all of a client's servers, except our own entry, into our configuration. */
-export async function planMove(
-  shell: Shell,
-  file: ClientFile,
-  text: ClientText,
-  content: ServersFile,
-  loaded: LoadedConfig,
-): Promise<ServerMove> {
+async function planMove(shell: Shell, file: ClientFile, text: ClientText, content: ServersFile, loaded: LoadedConfig) {
   const written = (wanted: ConfigDialect) =>
     loaded.files.findLast(({ path, dialect }) => dialect === wanted && /\.ya?ml$/.test(path))?.path
   // A configuration with no section other than `mcpServers` counts as a plain list of servers.
@@ -300,20 +241,23 @@ export async function planMove(
     keys.some((key) => one.startsWith(key) && /[.:]/.test(one.charAt(key.length))),
   )
   return {
+    /** The servers' names in the client's file. */
     names,
     kept,
+    /** What the client's file says about the moved servers that has no effect in Toolway. */
     warnings,
-    preview(output) {
+    preview(output: Output) {
       preview(output)
       for (const warning of warnings) output.warn(`${clientLabels[client]}: ${warning}`)
       for (const { name, reason } of found) {
         if (reason !== undefined) output.warn(`${name} stays in ${clientLabels[client]}: ${reason}.`)
       }
     },
+    /** Writes our configuration; called before the client's file is written. */
     async write() {
       if (prepared.added.length > 0) await write()
     },
-    report(output) {
+    report(output: Output) {
       if (names.length > 0)
         output.print(`Moved ${pluralize(names.length, 'server')} behind Toolway: ${names.join(', ')}.`)
       noteOf(prepared, output, 'file')

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/message-text.ts'
 import type { OptionsOf } from '../command-table.ts'
 import { createOutput, type Output, type Shell } from '../kit.ts'
-import { findRunningGateway, poll, type RunningGateway } from '../running-gateway.ts'
+import { findRunningGateway, pollNew, type RunningGateway } from '../running-gateway.ts'
 
 /** What an item is printed with: the command as the user calls it, and the gateway's address. */
 interface PrintContext extends Output {
@@ -27,21 +27,16 @@ export async function inbox(shell: Shell, options: OptionsOf<'inbox'>, clock: Cl
 
 /** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
 async function follow(gateway: RunningGateway, shell: Shell, context: PrintContext, clock: Clock): Promise<void> {
-  let known = new Map<string, string>()
-  const fetch = () => gateway.get<InboxView>('inbox')
-  for await (const { items } of poll(fetch, pollMs, { shell, output: context, clock })) {
-    for (const item of items.toReversed()) {
-      if (known.get(item.id) === textOf(item)) continue
-      if (context.json) shell.stdout.write(`${JSON.stringify(item)}\n`)
-      else printItem(item, context)
-    }
-    known = new Map(items.map((item) => [item.id, textOf(item)]))
+  const fetch = async () => (await gateway.get<InboxView>('inbox')).items.toReversed()
+  for await (const item of pollNew(fetch, identify, pollMs, { shell, output: context, clock })) {
+    if (context.json) shell.stdout.write(`${JSON.stringify(item)}\n`)
+    else printItem(item, context)
   }
 }
 
 /** Without numbers: a count that grows, such as that of refused requests, does not print an item again. */
-const textOf = ({ severity, title, detail }: InboxItem): string =>
-  JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
+const identify = ({ id, severity, title, detail }: InboxItem): string =>
+  id + JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
 function print({ items, dismissed, left }: InboxView, context: PrintContext): void {
   const { note } = context

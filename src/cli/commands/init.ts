@@ -62,7 +62,7 @@ export async function init(shell: Shell, options: OptionsOf<'init'>): Promise<Ex
   const stateNote = await writeConfig({ before: { ...before, mark: '' } }, text, shell)
   if (json) output.value(asJson(path, found, prepared))
   else {
-    printNextSteps(file, found, prepared, output, shell.command)
+    printNextSteps(file, found, prepared, shell)
     if (stateNote !== undefined) output.note(stateNote)
     if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
   }
@@ -91,13 +91,9 @@ const usable = (found: readonly FoundFile[], into: string) =>
       .map((server) => adaptServer(server, { client, path, scope }, into)),
   )
 
-function printNextSteps(
-  file: string,
-  found: readonly FoundFile[],
-  { added }: PreparedImport,
-  { print }: Output,
-  command: string,
-): void {
+function printNextSteps(file: string, found: readonly FoundFile[], { added }: PreparedImport, shell: Shell): void {
+  const { print } = createOutput(shell)
+  const { command } = shell
   const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
   if (added.length === 0) {
     print(`Wrote ${file}. Next:\n  1. add your servers to mcpServers in this file`)
@@ -129,6 +125,11 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
   ...more,
 })
 
+function problemCount({ content }: FoundFile): string {
+  const { length } = allProblems(content)
+  return length === 0 ? '' : pluralize(length, 'problem')
+}
+
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, warn, paint } = output
   if (found.length === 0) {
@@ -139,14 +140,7 @@ function printFound(found: readonly FoundFile[], prepared: PreparedImport, outpu
     { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
     { title: 'FILE', value: ({ path }) => shortPath(path, shell), style: (cell) => paint('dim', cell) },
     { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
-    {
-      title: 'PROBLEMS',
-      value: ({ content }) => {
-        const number = allProblems(content).length
-        return number === 0 ? '' : pluralize(number, 'problem')
-      },
-      style: (cell) => paint('yellow', cell),
-    },
+    { title: 'PROBLEMS', value: problemCount, style: (cell) => paint('yellow', cell) },
   ])
   print('')
   for (const { client, content } of found) {

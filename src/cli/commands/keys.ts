@@ -1,6 +1,5 @@
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import {
   createApiKey,
@@ -15,7 +14,16 @@ import { keyFile, newApiKey } from '../../stores/key-file.ts'
 import { readLastUses } from '../../stores/key-usage.ts'
 import { audited } from '../audited.ts'
 import type { CommonOptions, OptionsOf } from '../command-table.ts'
-import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
+import {
+  createOutput,
+  type ExitCode,
+  exit,
+  invalidAsUsage,
+  type Output,
+  relativeTo,
+  type Shell,
+  UsageError,
+} from '../kit.ts'
 import { load } from '../load.ts'
 
 /** Lists the API keys in the configuration and in the key file. */
@@ -81,21 +89,12 @@ function warnOfAgents(agents: readonly string[], config: Config, output: Output)
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  await changing(() =>
-    audited(config, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(keyContextOf(config), id)),
-  )
+  const action = { operation: 'revoke_key', arguments: { id } } as const
+  await invalidAsUsage(() => audited(config, action, () => revokeApiKey(keyContextOf(config), id)))
   const file = relativeTo(keyFile(config.stores.path), shell.cwd)
   if (options.json) output.value({ id, revoked: true })
   else output.print(`Revoked ${id}. A running gateway that uses ${file} stops accepting it within a second.`)
 }
-
-/** Reports a key that cannot be changed as wrong usage. */
-const changing = <T>(work: () => Promise<T>): Promise<T> =>
-  work().catch((thrown) => {
-    throw thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
-      ? new UsageError(thrown.message)
-      : thrown
-  })
 
 /** Gives a key a new secret. Only the key goes to stdout, so that scripts can read it. */
 export async function rotateKey(
@@ -106,31 +105,26 @@ export async function rotateKey(
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const keepOldMs = options.keepOld
-  const issued = await changing(() =>
-    audited(config, { operation: 'rotate_key', arguments: { id, keepOldMs } }, () =>
-      rotateApiKey(keyContextOf(config), id, keepOldMs),
-    ),
+  const action = { operation: 'rotate_key', arguments: { id, keepOldMs } } as const
+  const issued = await invalidAsUsage(() =>
+    audited(config, action, () => rotateApiKey(keyContextOf(config), id, keepOldMs)),
   )
   const until = issued.stored.previous?.until
-  const old = until === undefined ? 'The old one ends within a second.' : `The old one stays valid until ${until}.`
-  printIssued(issued, { previousUntil: until ?? null }, output, config)
-  if (!(await isShown(shell))) {
+  if (!(await isPrinted(issued, { previousUntil: until ?? null }, shell, output, config))) {
     output.warn(`The new secret could not be shown. Make another one: ${shell.command} keys rotate ${id}`)
     return exit.failed
   }
+  const old = until === undefined ? 'The old one ends within a second.' : `The old one stays valid until ${until}.`
   if (!output.json) output.note(`${once} ${old}`)
 }
 
-function printIssued({ key, stored }: IssuedKey, more: object, output: Output, config: Config): void {
+/** Prints a key. Resolves with whether everything that was printed has reached the output. */
+function isPrinted({ key, stored }: IssuedKey, more: object, { stdout }: Shell, output: Output, { stores }: Config) {
   const { id, agents, admin, created, expires = null } = stored
-  const file = keyFile(config.stores.path)
-  if (output.json) output.value({ id, key, agents, admin, created, expires, file, ...more })
+  if (output.json) output.value({ id, key, agents, admin, created, expires, file: keyFile(stores.path), ...more })
   else output.print(key)
+  return new Promise<boolean>((resolve) => stdout.write('', (error) => resolve(!error)))
 }
-
-/** Whether everything that was printed has reached the output. */
-const isShown = ({ stdout }: Shell): Promise<boolean> =>
-  new Promise((resolve) => stdout.write('', (error) => resolve(!error)))
 
 const once = 'The key is shown only once; Toolway stores only its hash.'
 
@@ -146,7 +140,7 @@ export async function createKey(
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { agent: agents = [], admin = false, expires: lifetimeMs } = options
-  await changing(async () => requireKeyName(id, config.auth.keys))
+  await invalidAsUsage(() => requireKeyName(id, config.auth.keys))
 
   if (options.hashOnly) {
     const { key, hash } = newApiKey(id)
@@ -160,17 +154,14 @@ export async function createKey(
   } else {
     const context = keyContextOf(config)
     const expires = lifetimeMs === undefined ? null : dateOf(context.now + lifetimeMs)
-    const issued = await changing(() =>
-      audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires } }, () =>
-        createApiKey(context, { id, agents, admin, lifetimeMs }),
-      ),
-    )
-    const file = relativeTo(keyFile(config.stores.path), shell.cwd)
-    printIssued(issued, {}, output, config)
-    if (!(await isShown(shell))) {
+    const action = { operation: 'create_key', arguments: { id, agents, admin, expires } } as const
+    const create = () => createApiKey(context, { id, agents, admin, lifetimeMs })
+    const issued = await invalidAsUsage(() => audited(config, action, create))
+    if (!(await isPrinted(issued, {}, shell, output, config))) {
       output.warn(`The key was created, but could not be shown. Remove it: ${shell.command} keys revoke ${id}`)
       return exit.failed
     }
+    const file = relativeTo(keyFile(config.stores.path), shell.cwd)
     if (!output.json) {
       output.note(`${once} Its hash is in ${file}; a running gateway that uses this file accepts it within a second.`)
     }

@@ -106,8 +106,10 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     const last = snapshot.hash === pin.seen.hash ? ', most recent' : ''
     const title = `Waiting for approval since ${new Date(snapshot.at).toISOString()}${last}`
     const lines = lineDiff(approved ? linesOf(approved.definition) : [], linesOf(snapshot.definition))
-    const coloured = lines.map((line) => painted(line, paint))
-    section(title, coloured)
+    section(
+      title,
+      lines.map((line) => painted(line, paint)),
+    )
     showFindings(snapshot)
     const command = `${shell.command} pins approve ${visible(label)} --hash ${snapshot.hash.slice(0, 16)}`
     section('To approve exactly this definition', [command])
@@ -119,7 +121,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     const lines = findings(snapshot).map(({ kind, severity, where, excerpt }) =>
       paint('red', `${kind} (${severity}) in ${visible(where)}: ${excerpt}`),
     )
-    if (lines.length > 0) section('Scanner findings', lines)
+    section('Scanner findings', lines)
   }
 }
 

@@ -1,6 +1,5 @@
 import type { AuditRecord } from '../../audit/record.ts'
 import { loadConfig } from '../../config/load.ts'
-import { type Clock, systemClock } from '../../core/clock.ts'
 import type { PolicyChange, Replayed } from '../../policy/replay.ts'
 import { type ReplayedPolicy, recordsInArchive, recordsInFolder, replayRecords } from '../../runtime/policy-replay.ts'
 import type { OptionsOf } from '../command-table.ts'
@@ -9,14 +8,10 @@ import { load } from '../load.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
 
 /** Applies a proposed policy to recorded calls and shows which decisions would change. */
-export async function replayPolicy(
-  shell: Shell,
-  options: OptionsOf<'policy replay'>,
-  clock: Clock = systemClock,
-): Promise<ExitCode> {
+export async function replayPolicy(shell: Shell, options: OptionsOf<'policy replay'>): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const proposed = await proposalOf(shell, options)
-  const filter = filterOf(options, clock.now())
+  const filter = filterOf(options)
   const replayed = options.postgres
     ? await askArchive(shell, options, (archive) => replay(recordsInArchive(archive, filter), proposed, shell))
     : await replayFolder(await auditFolder(shell, options))

@@ -14,6 +14,7 @@ import type { OptionsOf } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, type Paint, relativeTo, type Shell } from '../kit.ts'
 import { adjusted, load, openLog } from '../load.ts'
 import { limitMemory } from '../memory.ts'
+import { openWatching } from '../open.ts'
 import { announce } from '../running-gateway.ts'
 
 type ServeOptions = OptionsOf<'serve'>
@@ -22,12 +23,9 @@ type ServeOptions = OptionsOf<'serve'>
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode | undefined> {
   const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
-  // Load the gateway only here: the primary process supervises workers without the gateway and stays small.
-  const { openWatching } = await import('../open.ts')
   // Loading takes seconds on a busy machine, and the primary process may have exited in the meantime.
   if (worker?.interrupted.aborted) return exit.failed
-  await using gateway = await openWatching(shell, options, {
-    change: (config) => listeningOn(config, options),
+  await using gateway = await openWatching(shell, options, (config) => listeningOn(config, options), {
     print: (text) => void shell.stdout.write(text),
     shared: worker,
   })
@@ -189,7 +187,6 @@ export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
 /** Serves one client over stdin and stdout until it disconnects. Only protocol messages go to stdout. */
 export async function stdio(shell: Shell, options: OptionsOf<'stdio'>): Promise<void> {
   warnOfRoot(createOutput(shell, options.json))
-  const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options)
   using _memory = limitMemory(systemClock, options.maxMemory)
   if (shell.interrupted.aborted) return

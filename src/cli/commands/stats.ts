@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
 import { createBudgets } from '../../core/limits/budget.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import type { OptionsOf } from '../command-table.ts'
@@ -12,7 +12,7 @@ import { table } from '../table.ts'
 type StatsOptions = OptionsOf<'stats'>
 
 /** Shows the running gateway's statistics, or those that are kept in the state folder (G9). */
-export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<void> {
+export async function stats(shell: Shell, options: StatsOptions): Promise<void> {
   if (options.watch && options.output !== undefined)
     throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
@@ -22,7 +22,7 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
     const from = options.last === undefined ? undefined : Math.max(0, systemClock.now() - options.last)
     return Promise.all((options.by ? [options.by] : defaultTables).map((by) => ask(by, from)))
   }
-  if (options.watch) await watch(fetch, options, shell, output, clock)
+  if (options.watch) await watch(fetch, options, shell, output)
   else await once(await fetch(), options, shell, output)
 }
 
@@ -69,8 +69,8 @@ function show(tables: Tables, output: Output): void {
 const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 
 /** Refreshes until interrupted. */
-async function watch(fetch: () => Promise<Tables>, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
-  for await (const tables of poll(fetch, options.every, { shell, output, clock })) {
+async function watch(fetch: () => Promise<Tables>, options: StatsOptions, shell: Shell, output: Output) {
+  for await (const tables of poll(fetch, options.every, { shell, output, clock: systemClock })) {
     if (canErase(shell.stdout, shell.env) && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
   }

@@ -103,12 +103,12 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
     output.value(isBlocked ? { blocked: 'not shown to models', ...served.definition } : served.definition)
   else if (isBlocked) printBlocked(served, output, shell.command)
   else printTool(served, output, shell.command)
-  const lines = options.json ? [] : findingsIn(served, gateway.view(caller).list('tool'))
-  if (lines.length > 0)
-    output.section(
-      'Scanner findings',
-      lines.map((line) => output.paint('red', line)),
-    )
+  if (options.json) return
+  const findings = findingsIn(served, gateway.view(caller).list('tool'))
+  output.section(
+    'Scanner findings',
+    findings.map((line) => output.paint('red', line)),
+  )
 }
 
 /** What the scanner found in a flagged tool, one finding per line. */
@@ -141,16 +141,7 @@ function printTool({ name, entry, definition }: Served, output: Output, command:
   if (typeof title === 'string') print(oneLine(title))
   if (description) section('Description', printable(description).trim().split('\n'))
   const params = properties(inputSchema)
-  if (params.length > 0) section('Arguments', argumentsTable(params, paint, width - 2))
-  if (inputSchema) section('Input schema', json(inputSchema))
-  if (outputSchema) section('Output schema', json(outputSchema))
-  if (annotations) section('Annotations', json(annotations))
-  const example = params.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
-  section('Call', [[command, 'call', `${entry.server}.${own}`, ...example].join(' ')])
-}
-
-function argumentsTable(params: ReturnType<typeof properties>, paint: Output['paint'], width: number): string[] {
-  return table(
+  const argumentLines = table<(typeof params)[number]>(
     [
       { title: 'NAME', value: ({ name }) => name },
       { title: 'TYPE', value: ({ type }) => type },
@@ -158,8 +149,14 @@ function argumentsTable(params: ReturnType<typeof properties>, paint: Output['pa
       { title: 'DESCRIPTION', value: ({ description }) => description },
     ],
     params,
-    { width, heading: (title) => paint('dim', title) },
+    { width: width - 2, heading: (title) => paint('dim', title) },
   )
+  if (params.length > 0) section('Arguments', argumentLines)
+  if (inputSchema) section('Input schema', json(inputSchema))
+  if (outputSchema) section('Output schema', json(outputSchema))
+  if (annotations) section('Annotations', json(annotations))
+  const example = params.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
+  section('Call', [[command, 'call', `${entry.server}.${own}`, ...example].join(' ')])
 }
 
 /** Shows how much context the tools use, in each exposure mode, by server and by tool (B8). */

@@ -1,13 +1,11 @@
-import { createRedactor } from '../../audit/redact/redactor.ts'
-import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
-import { secretSettings } from '../../config/schema-lookup.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
+import { redactorOf } from '../audited.ts'
 import type { CommonOptions } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
 import { load } from '../load.ts'
@@ -35,16 +33,17 @@ async function tryPlugins(loaded: LoadedConfig): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return
   const { probePlugins } = await import('../../runtime/probe-server.ts')
-  const problems = await probePlugins(plugins, { conceal: concealOf(loaded), clock: systemClock, log: silentLog })
+  const problems = await probePlugins(plugins, {
+    conceal: redactorOf(loaded, []).line,
+    clock: systemClock,
+    log: silentLog,
+  })
   const found = problems.map((message) => loaded.problemAt(['native', 'plugins'], message))
   if (found.length > 0) throw new ConfigError(found)
 }
 
-const concealOf = ({ config, secrets }: LoadedConfig) =>
-  createRedactor({ secrets: secretsOf(config, secretSettings(config), secrets), keys: [] }).line
-
 function serversOf(loaded: LoadedConfig) {
-  const conceal = concealOf(loaded)
+  const conceal = redactorOf(loaded, []).line
   return Object.entries(loaded.config.mcpServers).map(([name, server]) => {
     return { name, transport: server.transport, target: conceal(target(server)), disabled: server.disabled }
   })
@@ -98,5 +97,5 @@ function print(loaded: LoadedConfig, { print, section, paint, width }: Output, {
     Next: files.length === 0 ? [`${command} init`] : [],
   }
   print(`${paint('green', '✓')} ${found}`)
-  for (const [title, lines] of Object.entries(sections)) if (lines.length > 0) section(title, lines)
+  for (const [title, lines] of Object.entries(sections)) section(title, lines)
 }

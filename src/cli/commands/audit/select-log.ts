@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { listLanes } from '../../../audit/log-files.ts'
 import type { Archive, AuditFilter } from '../../../core/audit-archive.ts'
+import { systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { durationUnits } from '../../../lib/duration.ts'
 import { createArchive } from '../../../stores/postgres/archive.ts'
@@ -27,13 +28,13 @@ export function hasRecords(folder: string, output: Output, { cwd }: Shell): bool
   return false
 }
 
-export function filterOf(options: AuditFilterOptions, nowMs: number): AuditFilter {
+export function filterOf(options: AuditFilterOptions): AuditFilter {
   const { since, until, decision, errors, agent, principal, server, tool } = options
   const { reason, operation, code, call, parent, text } = options
   const filter = {
     ...{ agent, principal, server, tool, reason, operation, code, call, parent, text },
-    since: since === undefined ? undefined : moment(since, nowMs, '--since'),
-    until: until === undefined ? undefined : moment(until, nowMs, '--until'),
+    since: since === undefined ? undefined : moment(since, '--since'),
+    until: until === undefined ? undefined : moment(until, '--until'),
     decision: decision?.toUpperCase(),
     is_error: errors,
   }
@@ -43,10 +44,10 @@ export function filterOf(options: AuditFilterOptions, nowMs: number): AuditFilte
 const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i
 
 /** The time that an option specifies, in milliseconds: `7d` means seven days ago; a date and a time are also accepted. */
-function moment(text: string, nowMs: number, option: string): number {
+function moment(text: string, option: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d|w)$/.exec(text.trim()) ?? []
   const units: Readonly<Record<string, number>> = { ...durationUnits, w: 7 * durationUnits.d }
-  if (unit !== undefined) return Math.round(nowMs - Number(number) * units[unit]!)
+  if (unit !== undefined) return Math.round(systemClock.now() - Number(number) * units[unit]!)
   const [written, zone] = calendar.exec(text.trim()) ?? []
   // Without a time zone, UTC applies, as in the log.
   const time = written === undefined ? Number.NaN : Date.parse(zone || written.length === 10 ? written : `${written}Z`)
@@ -57,29 +58,23 @@ function moment(text: string, nowMs: number, option: string): number {
   )
 }
 
-export interface ConfiguredArchive {
-  readonly where: string
-  /** Connects and runs one query; does not convert PostgreSQL errors. */
-  ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>
-}
-
 /** The archive; undefined if none is configured, or if `--path` selects another log. */
-export async function configuredArchive(
-  shell: Shell,
-  options: LogPlaceOptions,
-): Promise<ConfiguredArchive | undefined> {
+export async function configuredArchive(shell: Shell, options: LogPlaceOptions) {
   if (options.path !== undefined) return undefined
   const { postgres } = (await load(shell, options)).config.stores
   if (!postgres || postgres.disabled) return undefined
   const { url } = postgres
   return {
     where: displayAddress(url),
-    async ask(question) {
+    /** Connects and runs one query; does not convert PostgreSQL errors. */
+    async ask<T>(question: (archive: Archive) => Promise<T>): Promise<T> {
       await using connection = await connectPostgres(url)
       return await question(createArchive(connection))
     },
   }
 }
+
+export type ConfiguredArchive = NonNullable<Awaited<ReturnType<typeof configuredArchive>>>
 
 /** Queries the archive for `--postgres`. If the archive is unavailable, fails instead of reading the local log. */
 export async function askArchive<T>(

@@ -17,7 +17,7 @@ type TailOptions = OptionsOf<'audit tail'>
 /** Prints the latest records. Reads the log files directly, without the index. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<void> {
   const output = createOutput(shell, options.json)
-  const filter = filterOf(options, clock.now())
+  const filter = filterOf(options)
   if (options.postgres) {
     await askArchive(shell, options, (archive) => tailArchive(archive, filter, options, { output, clock, shell }))
     return
@@ -25,16 +25,13 @@ export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock
   const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell) && !options.follow) return
   const asLine = (row: OperationRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
-  const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
-  const { view, lines, positions } = await backlog(folder, options.lines, createView, options.follow === true)
+  const openView = () => createView(filter, options.raw ? undefined : asLine)
+  const { view, lines, positions } = await backlog(folder, options.lines, openView, options.follow === true)
   for (const line of lines) output.print(line)
   if (!options.follow) return
 
   for await (const records of followRecords({ folder, from: positions, clock, signal: shell.interrupted })) {
-    for (const stored of records) {
-      const shown = view.add(stored)
-      if (shown) output.print(shown.line)
-    }
+    for (const { line } of records.flatMap(view.add)) output.print(line)
   }
 }
 
@@ -43,42 +40,30 @@ interface Shown {
   readonly line: string
 }
 
-interface View {
-  add(stored: StoredRecord): Shown | undefined
-  open(): Shown[]
-}
-
-function operationsView(filter: AuditFilter, asLine: (row: OperationRow) => string): View {
+/** Shows the matching operations as `asLine` does, or, without it, all matching records. */
+function createView(filter: AuditFilter, asLine: ((row: OperationRow) => string) | undefined) {
   const pairs = createRecordPairing()
-  const shown = (row: OperationRow) => ({ time: row.time, line: asLine(row) })
+  const shownRow = (row: OperationRow, line: (row: OperationRow) => string): Shown[] =>
+    matchesFilter(row, filter) ? [{ time: row.time, line: line(row) }] : []
   return {
-    add(stored) {
+    add(stored: StoredRecord): Shown[] {
+      if (!asLine) return shownRow(rowOf(stored.lane, stored.record), () => harmlessJson(stored.text))
       const row = pairs.add(stored)
-      return row && matchesFilter(row, filter) ? shown(row) : undefined
+      return row ? shownRow(row, asLine) : []
     },
-    open: () =>
-      pairs
-        .open()
-        .filter((row) => matchesFilter(row, filter))
-        .map(shown),
+    open: (): Shown[] => (asLine ? pairs.open().flatMap((row) => shownRow(row, asLine)) : []),
   }
 }
-
-const recordsView = (filter: AuditFilter): View => ({
-  add: ({ lane, record, text }) =>
-    matchesFilter(rowOf(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
-  open: () => [],
-})
 
 /** Maximum number of records to search. `query` finds rare matches faster. */
 const maxRecords = 1_000_000
 
 /** Finds the latest rows, reading further back until there are enough. */
-async function backlog(folder: string, count: number, createView: () => View, live: boolean) {
+async function backlog(folder: string, count: number, openView: () => ReturnType<typeof createView>, live: boolean) {
   for (let window = 4 * count + 64; ; window *= 8) {
     const { records, positions, whole } = await readRecent(folder, window)
-    const view = createView()
-    const ended = records.flatMap((stored) => view.add(stored) ?? [])
+    const view = openView()
+    const ended = records.flatMap(view.add)
     // With `--follow`, an operation in progress is shown when it ends, so leave it out here.
     const shown = live ? ended : [...ended, ...view.open()].sort(byTime)
     if (shown.length < count && !whole && window < maxRecords) continue

@@ -15,6 +15,7 @@ import {
   type ExitCode,
   exit,
   type Output,
+  type ProgressLine,
   readNamedFile,
   relativeTo,
   type Shell,
@@ -23,18 +24,28 @@ import {
 import { load } from '../../load.ts'
 import { oneLine } from '../../table.ts'
 import { printJson } from './query.ts'
-import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
+import { askArchive, auditFolder, type ConfiguredArchive, configuredArchive, hasRecords } from './select-log.ts'
 
 type AuditVerifyOptions = OptionsOf<'audit verify'>
 
 export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const keys = await keysFor(shell, options)
-  if (options.postgres) return verifyPostgres(shell, options, keys, output)
+  const checked = options.postgres
+    ? await verifyPostgres(shell, options, keys)
+    : await verifyFolder(shell, options, keys, output)
+  if (!checked) return exit.ok
+  const { source, place, report } = checked
+  if (options.json) printJson({ ...source, ...report }, output)
+  else printReport(report, place, output)
+  return report.ok ? exit.ok : exit.failed
+}
+
+async function verifyFolder(shell: Shell, options: AuditVerifyOptions, keys: Keys, output: Output) {
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   const isExpected = hasMarks || keys.key !== undefined || options.publicKey !== undefined || options.path !== undefined
-  if (!isExpected && !hasRecords(folder, output, shell)) return exit.ok
+  if (!isExpected && !hasRecords(folder, output, shell)) return undefined
   // A log from version 0.1.0 or in a moved folder has no marks until the gateway starts again, so missing marks do not
   // prove that they were deleted.
   if (keys.key !== undefined && !hasMarks && listLanes(folder).length > 0) {
@@ -42,55 +53,46 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
       'There are no high-water marks for this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The gateway writes the marks when it starts; if it has already run with this log, they were deleted.',
     )
   }
-  const report = await withArchive(await verifyFolder(folder, keys, shell), { shell, options, folder, output })
-  if (options.json) printJson({ folder, ...report }, output)
-  else
-    printReport(
-      report,
-      `${pluralize(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`,
-      output,
-    )
-  return report.ok ? exit.ok : exit.failed
-}
-
-async function verifyPostgres(
-  shell: Shell,
-  options: AuditVerifyOptions,
-  keys: Keys,
-  output: Output,
-): Promise<ExitCode> {
   using progress = createProgress(shell)
-  const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
-    shell.interrupted.throwIfAborted()
-    progress.show(`Checking ${chain}: ${pluralize(records, 'record')} …`)
-  }
-  const { where, ...report } = await askArchive(shell, options, async (archive, where) => ({
-    where,
-    ...(await verifyArchive({ archive, ...keys, onProgress })),
-  }))
+  const onProgress = ({ lane, file, records }: { lane: string; file: string; records: number }) =>
+    showChecking(`lane ${lane}, ${file}`, records, progress, shell)
+  const own = await verifyAudit({ folder, ...keys, onProgress })
   progress[Symbol.dispose]()
-  if (options.json) printJson({ database: where, ...report }, output)
-  else printReport(report, `${pluralize(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
-  return report.ok ? exit.ok : exit.failed
+  const archive = await configuredArchive(shell, options)
+  const report = archive ? await withArchive(own, folder, archive, output) : own
+  const place = `${pluralize(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`
+  return { source: { folder }, place, report }
 }
 
-interface LocalLog {
-  readonly shell: Shell
-  readonly options: AuditVerifyOptions
-  readonly folder: string
-  readonly output: Output
+async function verifyPostgres(shell: Shell, options: AuditVerifyOptions, keys: Keys) {
+  using progress = createProgress(shell)
+  const onProgress = ({ chain, records }: { chain: string; records: number }) =>
+    showChecking(chain, records, progress, shell)
+  return await askArchive(shell, options, async (archive, where) => {
+    const report = await verifyArchive({ archive, ...keys, onProgress })
+    const place = `${pluralize(report.chains.length, 'chain')} of ${oneLine(where)}`
+    return { source: { database: where }, place, report }
+  })
+}
+
+function showChecking(what: string, records: number, progress: ProgressLine, { interrupted }: Shell): void {
+  interrupted.throwIfAborted()
+  progress.show(`Checking ${what}: ${pluralize(records, 'record')} …`)
 }
 
 /** Adds a comparison with the copy in PostgreSQL; prints a note if PostgreSQL is unavailable. */
-async function withArchive(report: VerifyReport, { shell, options, folder, output }: LocalLog): Promise<VerifyReport> {
-  const archive = await configuredArchive(shell, options)
-  if (!archive) return report
+async function withArchive(
+  report: VerifyReport,
+  folder: string,
+  archive: ConfiguredArchive,
+  { note }: Output,
+): Promise<VerifyReport> {
   try {
     const behind = compareWithArchive(folder, report.lanes, await archive.ask((one) => one.chains()))
     const problemCount = report.problemCount + behind.length
     return { ...report, ok: problemCount === 0, problems: [...report.problems, ...behind], problemCount }
   } catch (cause) {
-    output.note(`Not compared with the copy in ${archive.where}: ${postgresErrorReason(cause)}.`)
+    note(`Not compared with the copy in ${archive.where}: ${postgresErrorReason(cause)}.`)
     return report
   }
 }
@@ -124,18 +126,6 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
 /** The audit log's key; undefined if there is none yet. A check must not create a key. */
 export const existingAuditKey = async (folder: string): Promise<string | undefined> =>
   existsSync(join(folder, 'audit-key')) ? keptAuditKey(folder) : undefined
-
-async function verifyFolder(folder: string, keys: Keys, shell: Shell): Promise<VerifyReport> {
-  using progress = createProgress(shell)
-  return await verifyAudit({
-    folder,
-    ...keys,
-    onProgress: ({ lane, file, records }) => {
-      shell.interrupted.throwIfAborted()
-      progress.show(`Checking lane ${lane}, ${file}: ${pluralize(records, 'record')} …`)
-    },
-  })
-}
 
 type Report = VerifyReport | ArchiveReport
 
