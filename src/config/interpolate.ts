@@ -3,7 +3,16 @@ import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapLeaves, mapMembers, type Path } from './tree.ts'
+import {
+  type BranchNode,
+  type ConfigTree,
+  find,
+  keyPath,
+  type LeafNode,
+  mapLeaves,
+  mapMembers,
+  type Path,
+} from './tree.ts'
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
@@ -88,9 +97,9 @@ export function newReferences(saved: BranchNode, draft: BranchNode): readonly Ne
 }
 
 const referencesOf = ({ members }: BranchNode): NewReference[] =>
-  [...members].flatMap(([section, { value }]) => {
-    if (value.kind !== 'branch') return referencesAt([section], value)
-    return [...value.members].flatMap(([name, entry]) => referencesAt([section, name], entry.value))
+  [...members].flatMap(([section, node]) => {
+    if (node.kind !== 'branch') return referencesAt([section], node)
+    return [...node.members].flatMap(([name, entry]) => referencesAt([section, name], entry))
   })
 
 function referencesAt(path: readonly string[], entry: ConfigTree): NewReference[] {
@@ -195,13 +204,11 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
 
 /** Whether a section has `disabled: true` or `enabled: false`. */
 export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
-  if (part.kind !== 'branch') return false
   const says = (key: string, wanted: boolean) => {
-    const value = part.members.get(key)?.value
-    if (value?.kind !== 'leaf') return false
-    const expansion = typeof value.value === 'string' ? expand(value.value, env) : { text: String(value.value) }
-    if (!('text' in expansion)) return false
-    return (value.finish?.(expansion.text) ?? expansion.text) === String(wanted)
+    const node = find(part, [key])
+    if (node?.kind !== 'leaf') return false
+    const expansion = typeof node.value === 'string' ? expand(node.value, env) : { text: String(node.value) }
+    return 'text' in expansion && (node.finish?.(expansion.text) ?? expansion.text) === String(wanted)
   }
   return says('disabled', true) || says('enabled', false)
 }

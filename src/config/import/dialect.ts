@@ -1,10 +1,8 @@
 import { basename } from 'node:path'
 import type { ReferenceScheme } from '../interpolate.ts'
 import { type BranchNode, withMember, withoutMember } from '../tree.ts'
-import { claudeCode } from './claude-code.ts'
-import { gemini, opencode, vscode, vscodeSettings, zed } from './client-formats.ts'
+import { claudeCode, codex, gemini, opencode, vscode, vscodeSettings, zed } from './client-formats.ts'
 import { type ClientKind, kindOf } from './client-kind.ts'
-import { codex } from './codex.ts'
 import { endpoints, gatewayRules } from './gateway-files.ts'
 import { mcpClient } from './mcp-client.ts'
 import { isOwnFile, libreChat, ownFormat, plainClients, plainFile, plainFileOf, serverList } from './mcp-json.ts'
@@ -56,7 +54,7 @@ const ownName = 'toolway'
 /** Drops the entry for Toolway, including its references to variables, so that Toolway does not connect to itself. */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
-  if (servers?.value.kind !== 'branch' || !servers.value.members.has(ownName)) return tree
+  if (servers?.kind !== 'branch' || !servers.members.has(ownName)) return tree
   report.notes.push('the server toolway is Toolway itself and was ignored')
-  return withMember(tree, 'mcpServers', { at: servers.at, value: withoutMember(servers.value, ownName) })
+  return withMember(tree, 'mcpServers', withoutMember(servers, ownName))
 }

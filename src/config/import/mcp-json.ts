@@ -3,7 +3,7 @@ import { pluralize } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
 import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
-import { type BranchNode, branch, countServers, find, mapServers, member, scalarAt, withMember } from '../tree.ts'
+import { type BranchNode, find, mapServers, scalarAt, serversIn, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
 import { type ClientFormat, clientServers, editorVariables } from './client-server.ts'
@@ -42,8 +42,8 @@ export const serverList: FormatReader = {
   dialect: 'mcpServers',
   recognises: isServerList,
   translate(tree, report, home) {
-    const servers = namedServers(find(tree, ['mcpServers']), (_, fields, { at }) => branch(at, fields), report)
-    return translateMcpJson(servers ? withMember(tree, 'mcpServers', member(servers)) : tree, report, home)
+    const servers = namedServers(find(tree, ['mcpServers']), (_, fields) => fields, report)
+    return translateMcpJson(servers ? withMember(tree, 'mcpServers', servers) : tree, report, home)
   },
 }
 
@@ -54,10 +54,10 @@ const isLibreChat = (tree: BranchNode): boolean =>
   !isNamedOurs(tree) &&
   // LibreChat has a `cache`, too, but as a switch. Any other section is Toolway's and must not be ignored.
   [...tree.members].every(
-    ([key, { value }]) =>
+    ([key, part]) =>
       ['mcpServers', '$schema', 'version'].includes(key) ||
       !sections.includes(key) ||
-      (key === 'cache' && value.kind === 'leaf'),
+      (key === 'cache' && part.kind === 'leaf'),
   )
 
 /** The servers of LibreChat; its other settings are ignored. */
@@ -111,7 +111,7 @@ export const ownFormat: FormatReader = {
   recognises: () => true,
   translate(tree, report) {
     const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
-    report.notes.push(`read as ${kind}: ${pluralize(countServers(tree), 'server')}`)
+    report.notes.push(`read as ${kind}: ${pluralize(serversIn(tree).size, 'server')}`)
     return mapServers(tree, (server, name) => normaliseServer(server, name, report))
   },
 }

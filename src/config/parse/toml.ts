@@ -1,6 +1,15 @@
 import { parse, TomlError } from 'smol-toml'
 import { parseJson } from '../../json/parse-json.ts'
-import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
+import {
+  branch,
+  type ConfigTree,
+  keyPath,
+  leaf,
+  type Path,
+  type SourceFile,
+  type SourceLocation,
+  withKeyAt,
+} from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
 /** Parses TOML 1.0. The parser does not return positions, so `scanToml` finds them in a second pass. */
@@ -28,7 +37,7 @@ export function parseToml(file: SourceFile): Parsed {
     const members = Object.entries(part).map(([key, item]) => {
       const here = [...path, key]
       const keyAt = { file, offset: places.placeOf(here)?.key.start ?? offset, key: keyPath(here) }
-      return [key, { at: keyAt, value: build(item, here, keyAt.offset) }] as const
+      return [key, withKeyAt(build(item, here, keyAt.offset), keyAt)] as const
     })
     return branch(at, members)
   }
