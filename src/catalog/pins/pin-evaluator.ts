@@ -1,3 +1,4 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -176,19 +177,13 @@ export type ScanQueue = ReturnType<typeof createScanQueue>
 /** Runs small jobs immediately while a time budget lasts, and the remaining jobs later, between other work. */
 export function createScanQueue() {
   const waiting: (() => void)[] = []
+  /** The time that jobs have taken in this iteration of the event loop. */
   let spent = 0
-  let resetting = false
   let running: Promise<void> | undefined
-
-  const timed = (work: () => void) => {
-    const start = performance.now()
-    work()
-    spent += performance.now() - start
-  }
 
   const rest = async () => {
     while (waiting.length > 0) {
-      await new Promise<void>((resolve) => setImmediate(resolve))
+      await nextIteration()
       for (const until = performance.now() + scanSliceMs; waiting.length > 0 && performance.now() < until; )
         waiting.shift()?.()
     }
@@ -197,16 +192,19 @@ export function createScanQueue() {
 
   return {
     add(work: () => void) {
-      if (!resetting) {
-        resetting = true
+      if (spent === 0) {
         setImmediate(() => {
           spent = 0
-          resetting = false
         })
       }
-      if (spent < nowMs && waiting.length === 0) return timed(work)
-      waiting.push(work)
-      running ??= rest()
+      if (spent >= nowMs || waiting.length > 0) {
+        waiting.push(work)
+        running ??= rest()
+        return
+      }
+      const start = performance.now()
+      work()
+      spent += performance.now() - start
     },
     done: async () => running,
     async [Symbol.asyncDispose]() {
