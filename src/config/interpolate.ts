@@ -9,7 +9,7 @@ import {
   find,
   keyPath,
   type LeafNode,
-  mapLeaves,
+  leavesIn,
   mapMembers,
   type Path,
 } from './tree.ts'
@@ -105,15 +105,14 @@ const referencesOf = ({ members }: BranchNode): NewReference[] =>
 function referencesAt(path: readonly string[], entry: ConfigTree): NewReference[] {
   const targets = new Set<string>()
   const found: string[] = []
-  mapLeaves(entry, (leaf, [name]) => {
-    const text = String(leaf.value)
+  for (const [{ value }, [name]] of leavesIn(entry)) {
+    const text = String(value)
     const [, scheme, host] = /(https?:\/\/)(?:[^/?#\s]*@)?([^/?#\s]+)/i.exec(text) ?? []
     if (name === 'command' || scheme) targets.add(scheme ? `${scheme}${host}` : text)
     const readable = referencesIn(text).filter((body) => variableOf(body) !== undefined || /^(?:file|exec):/.test(body))
     if (name === 'envFile') found.push(`envFile: ${text}`)
     else found.push(...readable.map((body) => `\${${body.replace(/:-.*/s, ':-…')}}`))
-    return leaf
-  })
+  }
   return found.map((reference) => ({ key: keyPath(path), target: [...targets].join(' '), reference }))
 }
 

@@ -138,6 +138,13 @@ export function mapLeaves(
   return mapMembers(tree, (one, key) => mapLeaves(one, change, [...path, key]))
 }
 
+/** All leaves with their paths. */
+export function leavesIn(tree: ConfigTree, path: Path = []): readonly (readonly [LeafNode, Path])[] {
+  if (tree.kind === 'leaf') return [[tree, path]]
+  const parts = tree.kind === 'list' ? tree.items.entries() : tree.members
+  return [...parts].flatMap(([key, part]) => leavesIn(part, [...path, key]))
+}
+
 /** Changes the members of a section. Their keys keep their locations. */
 export const mapMembers = (
   section: BranchNode,

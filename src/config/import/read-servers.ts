@@ -21,6 +21,8 @@ import {
   isWithin,
   keyLocation,
   type LeafNode,
+  leafText,
+  leavesIn,
   mapLeaves,
   matchesPath,
   type Path,
@@ -155,16 +157,12 @@ function impliedFolder(server: BranchNode): string | undefined {
  * in a configuration that is loaded, references that are invalid, unless the server is disabled.
  */
 function unusable(server: BranchNode, plain: readonly ReferenceScheme[]): ConfigProblem[] {
-  const found: ConfigProblem[] = []
   const isOff = isDisabled(server)
-  mapLeaves(server, (part) => {
-    const text = typeof part.value === 'string' && !isOff ? escapeSchemes(part.value, plain) : ''
-    const fault = invalidReference(text)
-    if (part.finish) found.push(problemAt(part.at, 'a variable cannot be imported here; write the value itself'))
-    else if (fault !== undefined) found.push(problemAt(part.at, fault))
-    return part
+  return leavesIn(server).flatMap(([part]) => {
+    const text = isOff ? '' : escapeSchemes(leafText(part) ?? '', plain)
+    const fault = part.finish ? 'a variable cannot be imported here; write the value itself' : invalidReference(text)
+    return fault === undefined ? [] : [problemAt(part.at, fault)]
   })
-  return found
 }
 
 const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
