@@ -33,24 +33,19 @@ const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
  * Expanded values are not expanded again.
  */
 export function expand(text: string, env: EnvVars, providers: Providers = {}): Found {
-  let expanded = ''
-  let from = 0
-  for (;;) {
-    const start = text.indexOf('${', from)
-    if (start < 0) return { text: expanded + text.slice(from) }
-    if (start > from && text[start - 1] === '$') {
-      expanded += `${text.slice(from, start - 1)}\${`
-      from = start + 2
-      continue
-    }
-    const end = text.indexOf('}', start)
-    if (end < 0) return { fault: 'a ${ has no closing }; write $${ for the literal text' }
-    const found = meaning(text.slice(start + 2, end), env, providers)
-    if ('fault' in found) return found
-    expanded += text.slice(from, start) + found.text
-    from = end + 1
-  }
+  let fault: string | undefined
+  const expanded = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (_, body?: string, end?: string) => {
+    if (fault !== undefined) return ''
+    if (body === undefined) return '${'
+    const found = end ? meaning(body, env, providers) : unclosed
+    if ('text' in found) return found.text
+    fault = found.fault
+    return ''
+  })
+  return fault === undefined ? { text: expanded } : { fault }
 }
+
+const unclosed = { fault: 'a ${ has no closing }; write $${ for the literal text' }
 
 /** Escapes `${`, so that the text is taken literally. */
 export const escapeVariables = (text: string): string => text.replaceAll('${', () => '$${')
