@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { findingText, type ScanFinding, visible } from '../scan/finding.ts'
 import type { ToolNames } from '../scan/lookalike-names.ts'
 import { isFlag, scanAmong } from '../scan/scan.ts'
+import { firstTimes } from '../snapshot.ts'
 import {
   isScanned,
   type PinnedDefinition,
@@ -246,15 +247,9 @@ export type Notices = ReturnType<typeof createNotices>
 
 /** Logs changes and findings in definitions, each event once per run. */
 export function createNotices(log: Log, mode: PinsMode) {
-  const logged = new Set<string>()
+  const isNew = firstTimes(maxNotices)
   const counts = new Map<string, number>()
-  const once = (...key: readonly string[]): boolean => {
-    const text = key.join('\n')
-    if (logged.has(text)) return false
-    if (logged.size >= maxNotices) logged.clear()
-    logged.add(text)
-    return true
-  }
+  const once = (...key: readonly string[]): boolean => isNew(key.join('\n'))
   const effect = mode === 'quarantine' ? 'it is quarantined until it is approved' : 'it stays usable'
 
   return {
