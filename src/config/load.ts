@@ -40,7 +40,7 @@ import {
   membersIn,
   type Path,
   type SourceLocation,
-  serversIn,
+  serverNodes,
   withMember,
   withoutMember,
 } from './tree.ts'
@@ -328,7 +328,7 @@ async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
     return {}
   }
   const changed = new Map<string, BranchNode>()
-  for (const [name, server] of serversIn(tree)) {
+  for (const [name, server] of serverNodes(tree)) {
     const named = find(server, ['envFile'])
     const text = leafText(named)
     if (server.kind !== 'branch' || named?.kind !== 'leaf' || text === undefined) continue

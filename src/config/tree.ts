@@ -184,7 +184,7 @@ export const withoutMember = (section: BranchNode, key: string): BranchNode => (
 })
 
 /** The servers in a document. */
-export const serversIn = (tree: ConfigTree): ReadonlyMap<string, ConfigTree> => membersIn(find(tree, ['mcpServers']))
+export const serverNodes = (tree: ConfigTree): ReadonlyMap<string, ConfigTree> => membersIn(find(tree, ['mcpServers']))
 
 /** Applies `change` to each server. */
 export function mapServers(tree: BranchNode, change: (server: BranchNode, name: string) => BranchNode): BranchNode {

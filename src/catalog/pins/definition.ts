@@ -38,7 +38,10 @@ const fieldText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
 /** How many elements two texts or lists of lines have in common at their start, and at the end of the rest. */
-function sharedEnds(a: ArrayLike<string>, b: ArrayLike<string>): { readonly start: number; readonly end: number } {
+export function sharedEnds(
+  a: ArrayLike<string>,
+  b: ArrayLike<string>,
+): { readonly start: number; readonly end: number } {
   const most = Math.min(a.length, b.length)
   let start = 0
   while (start < most && a[start] === b[start]) start++

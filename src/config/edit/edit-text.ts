@@ -59,7 +59,7 @@ export function applyChanges(file: string, text: string, changes: readonly TextC
     if (value === undefined) return edited.remove(path)
     return insert ? edited.insert(path, value) : edited.set(path, value, comment)
   }, text)
-  if (says(() => contentOf(file, after), wanted, plainJson)) return after
+  if (says(() => contentOf(file, after), wanted, comparableJson)) return after
   throw unsafe()
 }
 
@@ -72,7 +72,7 @@ function says(parse: () => unknown, wanted: unknown, plain: (value: unknown) => 
   }
 }
 
-const plainJson = (value: unknown): unknown => jsonValue(JSON.stringify(value))
+const comparableJson = (value: unknown): unknown => jsonValue(JSON.stringify(value))
 
 /** Changes values of a TOML file where they are written and, if that is not possible, writes their whole entry again. */
 const editToml = (text: string, changes: readonly TextChange[]): string =>
@@ -117,13 +117,13 @@ function withWholeEntry(text: string, { path, rename }: TextChange, wanted: unkn
   }, text)
 }
 
-const tomlSays = (text: string, wanted: unknown): boolean => says(() => tomlContent(text), wanted, plainToml)
+const tomlSays = (text: string, wanted: unknown): boolean => says(() => tomlContent(text), wanted, comparableToml)
 
 /** Drops prototypes and empty sections, which a TOML file does not always have. */
-function plainToml(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainToml)
+function comparableToml(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparableToml)
   if (!isRecord(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
-  const parts = Object.entries(value).map(([key, part]) => [key, plainToml(part)] as const)
+  const parts = Object.entries(value).map(([key, part]) => [key, comparableToml(part)] as const)
   return Object.fromEntries(parts.filter(([, part]) => !(isRecord(part) && Object.keys(part).length === 0)))
 }
 

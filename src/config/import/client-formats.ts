@@ -34,7 +34,7 @@ import {
   inUnit,
 } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './server-identity.ts'
-import { type FormatReader, instead, knownMembers, mapText, shape, type TranslationReport } from './shape.ts'
+import { expectedMembers, type FormatReader, instead, mapText, shape, type TranslationReport } from './shape.ts'
 
 const typeOf = (part: ConfigTree) => scalarAt(part, ['type'])
 
@@ -128,7 +128,7 @@ export const vscode: FormatReader = {
   recognises: ({ members }) => members.get('servers')?.kind === 'branch' && !members.has('mcpServers'),
   translate(file, report, home) {
     const document = settingsOf(file) ?? file
-    knownMembers(document, ['servers', 'inputs', '$schema'], report)
+    expectedMembers(document, ['servers', 'inputs', '$schema'], report)
     const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
     const { path } = tree.at.file
     const respell = editorVariables(workspaceOf(path, home))
@@ -296,7 +296,7 @@ export const claudeCode: FormatReader = {
       const format = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
       for (const [name, written] of membersIn(section)) {
         const server = written.kind === 'branch' ? clientServer(written, name, format, report) : written
-        addServer(found, name, withKeyAt(server, keyLocation(written)), folder, report)
+        addProjectServer(found, name, withKeyAt(server, keyLocation(written)), folder, report)
       }
     }
     const servers = find(tree, ['mcpServers'])
@@ -320,7 +320,7 @@ function enabledServers(project: ConfigTree): ConfigTree | undefined {
   )
 }
 
-function addServer(
+function addProjectServer(
   found: Map<string, ConfigTree>,
   name: string,
   server: ConfigTree,

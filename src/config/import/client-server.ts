@@ -18,7 +18,7 @@ import {
   mapLeaves,
   mapMembers,
   mapServers,
-  serversIn,
+  serverNodes,
   toPlain,
   withKeyAt,
   withMember,
@@ -228,7 +228,7 @@ export function clientServers(
   const read =
     servers?.kind === 'branch' ? { ...servers, members: new Map([...servers.members].filter(isRead)) } : servers
   const shaped = shape(tree.at, { mcpServers: read })
-  report.notes.push(`read as ${called}: ${pluralize(serversIn(shaped).size, 'server')}`)
+  report.notes.push(`read as ${called}: ${pluralize(serverNodes(shaped).size, 'server')}`)
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )

@@ -10,7 +10,7 @@ import {
   find,
   mapServers,
   scalarAt,
-  serversIn,
+  serverNodes,
   withMember,
   withoutMember,
 } from '../tree.ts'
@@ -137,7 +137,7 @@ const ownFormat: FormatReader = {
   recognises: () => true,
   translate(tree, report) {
     const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
-    report.notes.push(`read as ${kind}: ${pluralize(serversIn(tree).size, 'server')}`)
+    report.notes.push(`read as ${kind}: ${pluralize(serverNodes(tree).size, 'server')}`)
     return mapServers(tree, (server, name) => normaliseServer(server, name, report))
   },
 }

@@ -13,9 +13,9 @@ import {
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import {
+  expectedMembers,
   type FormatReader,
   isTrue,
-  knownMembers,
   namedServers,
   otherSections,
   shape,
@@ -34,7 +34,7 @@ const known = ['endpoint', 'auth_token', 'read_only', 'read_tools', 'enabled']
 function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   otherSections(tree, ['mcp_endpoints'], report)
   const translate = (name: string, fields: BranchNode): BranchNode => {
-    const members = Object.fromEntries(knownMembers(fields, [...known, ...serverKeys], report))
+    const members = Object.fromEntries(expectedMembers(fields, [...known, ...serverKeys], report))
     const { endpoint, url, auth_token, read_only, read_tools, ...rest } = members
     const address = endpoint ?? url
     const token = auth_token && !isEmpty(auth_token) ? auth_token : undefined
@@ -79,9 +79,9 @@ export const gatewayRules: FormatReader = {
   recognises: (tree) =>
     basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined,
   translate(tree, report) {
-    const members = knownMembers(tree, ['agents', 'defaults', '$schema'], report)
+    const members = expectedMembers(tree, ['agents', 'defaults', '$schema'], report)
     const defaults = members.get('defaults')
-    const deny = knownMembers(defaults, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
+    const deny = expectedMembers(defaults, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
     const agents = members.get('agents')
     report.notes.push(
       `read as an agent gateway's rules: ${pluralize(membersIn(agents).size, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,

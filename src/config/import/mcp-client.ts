@@ -27,11 +27,11 @@ import {
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { inUnit } from './client-server.ts'
 import {
+  expectedMembers,
   type FormatReader,
   instead,
   isFalse,
   isTrue,
-  knownMembers,
   mapText,
   namedServers,
   otherSections,
@@ -58,7 +58,7 @@ function translateMcpClient(document: BranchNode, report: TranslationReport): Br
   if (forwardingOff) report.notes.push('tool_forwarding.enabled is false: every server is disabled')
   const servers = new Map<string, ConfigTree>()
   for (const section of ['mcp', 'mcp_client']) {
-    const members = knownMembers(tree.members.get(section), ['enabled', 'servers'], report)
+    const members = expectedMembers(tree.members.get(section), ['enabled', 'servers'], report)
     const off = isFalse(members.get('enabled'))
     if (off) report.notes.push(`${section}.enabled is false: its servers are disabled`)
     const translate = (name: string, fields: BranchNode) => serverOf(name, fields, off || forwardingOff, report)
@@ -107,7 +107,7 @@ function withVariable(part: LeafNode): LeafNode {
 }
 
 function serverOf(name: string, fields: BranchNode, off: boolean, report: TranslationReport): BranchNode {
-  const members = knownMembers(fields, [...serverKeys, authKey], report)
+  const members = expectedMembers(fields, [...serverKeys, authKey], report)
   if (scalarAt(members.get('auth'), ['type']) === 'none') members.delete('auth')
   const server = normaliseServer(branch(fields.at, members), name, report)
   return off ? withMember(server, 'disabled', leaf(fields.at, true)) : server
@@ -204,8 +204,8 @@ function readForwarding(
   report: TranslationReport,
 ): Forwarding {
   const keys = ['enabled', 'namespace_strategy', 'naming', 'security', 'rate_limit', 'cache', 'auth_required']
-  const members = knownMembers(forwarding, [...keys, ...mapKeys], report)
-  const security = knownMembers(members.get('security'), securityKeys, report)
+  const members = expectedMembers(forwarding, [...keys, ...mapKeys], report)
+  const security = expectedMembers(members.get('security'), securityKeys, report)
   const at = forwarding?.at ?? document
   const requirements = [members.get('auth_required'), security.get('auth_required')]
   const allowedPaths = security.get('allowed_paths')
@@ -261,7 +261,7 @@ function namingOf(
   at: SourceLocation,
   report: TranslationReport,
 ): BranchNode | undefined {
-  const naming = knownMembers(members.get('naming'), ['strategy', ...mapKeys], report)
+  const naming = expectedMembers(members.get('naming'), ['strategy', ...mapKeys], report)
   const strategy = members.get('namespace_strategy') ?? naming.get('strategy')
   const names = mapKeys.flatMap((key) => members.get(key) ?? naming.get(key) ?? []).at(0)
   const place = strategy ?? names
@@ -314,7 +314,7 @@ function limitsOf(section: ConfigTree | undefined, report: TranslationReport): B
 
 function cacheOf(section: ConfigTree | undefined, report: TranslationReport): BranchNode | undefined {
   if (!section) return undefined
-  const members = knownMembers(section, ['enabled', 'ttl_seconds', 'max_size', 'tools'], report)
+  const members = expectedMembers(section, ['enabled', 'ttl_seconds', 'max_size', 'tools'], report)
   const ttl = members.get('ttl_seconds')
   return shape(keyLocation(section), {
     enabled: members.get('enabled'),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonical } from '../../json/canonical-json.ts'
 import { serverName } from '../schema/mcp-servers.ts'
-import { type BranchNode, serversIn, withMember } from '../tree.ts'
+import { type BranchNode, serverNodes, withMember } from '../tree.ts'
 import { plainName } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
@@ -102,7 +102,7 @@ export function withPlainNames(tree: BranchNode, nameOf: NameOf, report: Transla
 }
 
 /** The names of a document's servers, as written. */
-export const namesIn = (tree: BranchNode): readonly string[] => [...serversIn(tree).keys()]
+export const namesIn = (tree: BranchNode): readonly string[] => [...serverNodes(tree).keys()]
 
 type NameOf = (written: string) => string
 

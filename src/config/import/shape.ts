@@ -25,7 +25,7 @@ export const shape = (at: SourceLocation, parts: Readonly<Record<string, ConfigT
   )
 
 /** Returns the members of another program's section. Unknown keys are removed and reported as problems. */
-export function knownMembers(
+export function expectedMembers(
   section: ConfigTree | undefined,
   known: readonly string[],
   report: TranslationReport,
