@@ -126,8 +126,11 @@ function inFolder(server: BranchNode, named: string | undefined): BranchNode {
   return placed.members.has('cwd') ? placed : withMember(placed, 'cwd', leaf(keyLocation(command), folder))
 }
 
-const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
-  keys.map((key) => find(part, [key])).find((found) => found !== undefined)
+/** The first of these members that exists, as a value: errors about it point to where the value is written. */
+function first(part: ConfigTree, keys: readonly string[]): ConfigTree | undefined {
+  const found = keys.map((key) => find(part, [key])).find((one) => one !== undefined)
+  return found && withKeyAt(found, found.at)
+}
 
 /** Converts a client's `oauth` to Toolway's `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {

@@ -28,6 +28,7 @@ import {
   type Path,
   type SourceFile,
   toPlain,
+  withKeyAt,
   withoutMember,
 } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
@@ -129,7 +130,9 @@ function readServer(
   const { key } = server.at
   const copy = mapLeaves(server, (part) => mapText(part, (text) => escapeSchemes(text, plain))) as BranchNode
   // Validate without `envFile`: that file is not read here, and its variables cannot make the server invalid.
-  const alone = shape(copy.at, { mcpServers: shape(copy.at, { [name]: withoutMember(copy, 'envFile') }) })
+  const alone = shape(copy.at, {
+    mcpServers: shape(copy.at, { [name]: withKeyAt(withoutMember(copy, 'envFile'), copy.at) }),
+  })
   const outcome = validate(interpolate(alone, {}).tree)
   return {
     name,
