@@ -6,6 +6,7 @@ import type { Source } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { quote } from '../lib/message-text.ts'
 import { nearMisses } from '../lib/similar-text.ts'
+import { sharedEnds } from './pins/definition.ts'
 import type { Item } from './snapshot.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
@@ -91,7 +92,7 @@ export function serverNotReady(source: Source, kind: Kind, waited?: WaitedTime):
   )
 }
 
-/** Max number of names to compare by edit distance. `sharedEnds` preselects them. */
+/** Max number of names to compare by edit distance. `alikeness` preselects them. */
 const maxComparedNames = 50
 
 /** Entries that the caller may have meant: those with the same name on any server, or else with similar names. */
@@ -116,7 +117,7 @@ const itemSpellings = [servedName, ({ entry }: Item) => `${entry.server}.${entry
 function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const scored = evenedOf(offered).map(({ item, served, own }) => {
-    return { item, alike: Math.max(sharedEnds(wanted, served), sharedEnds(wanted, own)) }
+    return { item, alike: Math.max(alikeness(wanted, served), alikeness(wanted, own)) }
   })
   const best = scored.filter(({ alike }) => alike > 0).sort((a, b) => b.alike - a.alike)
   return best.slice(0, maxComparedNames).map(({ item }) => item)
@@ -139,13 +140,9 @@ const evenly = (name: string): string =>
     .toLowerCase()
     .replace(/::|__|[./]/g, '_')
 
-function sharedEnds(wanted: string, offered: string): number {
-  const most = Math.min(wanted.length, offered.length)
-  let front = 0
-  while (front < most && wanted[front] === offered[front]) front++
-  let back = 0
-  while (back < most - front && wanted[wanted.length - 1 - back] === offered[offered.length - 1 - back]) back++
-  return front + back
+const alikeness = (wanted: string, offered: string): number => {
+  const { start, end } = sharedEnds(wanted, offered)
+  return start + end
 }
 
 const suggestNames = (names: readonly string[]): string =>

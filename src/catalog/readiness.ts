@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { endWith, never } from '../core/deadline.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { everySecond, type Wait } from '../core/waiting.ts'
@@ -68,38 +69,29 @@ export class SourceReadiness implements Disposable {
    * timed out. Returns the sources that timed out. Rejects with the signal's reason.
    */
   async of(needed: readonly Source[], wait: Wait = {}, entry?: NeededEntry): Promise<readonly Source[]> {
-    const { signal, timeoutMs } = wait
-    signal?.throwIfAborted()
+    const { signal = never, timeoutMs } = wait
+    signal.throwIfAborted()
     for (const source of needed) source.expedite?.()
-    const left = new Set(needed)
+    const left = new Map<Source, Promise<void>>()
     const late: Source[] = []
     const began = this.#clock.monotonic()
     using open = new DisposableStack()
-    const waits = new Map(
-      needed.map((source) => {
-        const ready = this.#ready(source)
-        const listed = entry ? ready.then(() => source.relist?.(entry.missing === 'named' ? 'wake' : undefined)) : ready
-        const ended = this.#within(timeoutMs ?? source.timeoutMs ?? defaultCallMs, listed, open).then((inTime) => {
-          left.delete(source)
-          if (!inTime) late.push(source)
-        })
-        return [source, ended]
-      }),
-    )
+    for (const source of needed) {
+      const ready = this.#ready(source)
+      const listed = entry ? ready.then(() => source.relist?.(entry.missing === 'named' ? 'wake' : undefined)) : ready
+      const ended = this.#within(timeoutMs ?? source.timeoutMs ?? defaultCallMs, listed, open).then((inTime) => {
+        left.delete(source)
+        if (!inTime) late.push(source)
+      })
+      left.set(source, ended)
+    }
     const tick = () =>
       wait.progress?.(
         this.#clock.monotonic() - began,
-        [...left].map(({ name }) => name),
+        Array.from(left.keys(), ({ name }) => name),
       )
     if (wait.progress) open.use(everySecond(this.#clock, tick))
-    const aborted = Promise.withResolvers<never>()
-    aborted.promise.catch(() => {})
-    const abort = () => aborted.reject(signal?.reason)
-    signal?.addEventListener('abort', abort, { once: true })
-    open.defer(() => signal?.removeEventListener('abort', abort))
-    while (left.size > 0 && !entry?.enough?.()) {
-      await Promise.race([aborted.promise, ...[...left].map((source) => waits.get(source))])
-    }
+    while (left.size > 0 && !entry?.enough?.()) await endWith(signal, Promise.race(left.values()))
     return [...late]
   }
 

@@ -145,15 +145,22 @@ function tierOf(source: Source): number {
 
 type Warn = (facts: object, message: string) => void
 
+/** Returns a function that tells whether it gets a key for the first time. Too many keys are forgotten. */
+export function firstTimes(maxKeys: number): (key: string) => boolean {
+  const seen = new Set<string>()
+  return (key) => {
+    if (seen.has(key)) return false
+    if (seen.size >= maxKeys) seen.clear()
+    seen.add(key)
+    return true
+  }
+}
+
 /** Logs each warning once. Names are reassigned whenever any server changes, which would repeat the warnings. */
 function warnOnce(log: Log): Warn {
-  const logged = new Set<string>()
+  const isNew = firstTimes(10_000)
   return (facts, message) => {
-    const key = message + JSON.stringify(facts)
-    if (logged.has(key)) return
-    if (logged.size >= 10_000) logged.clear()
-    logged.add(key)
-    log.warn(facts, message)
+    if (isNew(message + JSON.stringify(facts))) log.warn(facts, message)
   }
 }
 

@@ -3,7 +3,16 @@ import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapLeaves, mapMembers, type Path } from './tree.ts'
+import {
+  type BranchNode,
+  type ConfigTree,
+  find,
+  keyPath,
+  type LeafNode,
+  leavesIn,
+  mapMembers,
+  type Path,
+} from './tree.ts'
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
@@ -24,24 +33,19 @@ const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
  * Expanded values are not expanded again.
  */
 export function expand(text: string, env: EnvVars, providers: Providers = {}): Found {
-  let expanded = ''
-  let from = 0
-  for (;;) {
-    const start = text.indexOf('${', from)
-    if (start < 0) return { text: expanded + text.slice(from) }
-    if (start > from && text[start - 1] === '$') {
-      expanded += `${text.slice(from, start - 1)}\${`
-      from = start + 2
-      continue
-    }
-    const end = text.indexOf('}', start)
-    if (end < 0) return { fault: 'a ${ has no closing }; write $${ for the literal text' }
-    const found = meaning(text.slice(start + 2, end), env, providers)
-    if ('fault' in found) return found
-    expanded += text.slice(from, start) + found.text
-    from = end + 1
-  }
+  let fault: string | undefined
+  const expanded = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (_, body?: string, end?: string) => {
+    if (fault !== undefined) return ''
+    if (body === undefined) return '${'
+    const found = end ? meaning(body, env, providers) : unclosed
+    if ('text' in found) return found.text
+    fault = found.fault
+    return ''
+  })
+  return fault === undefined ? { text: expanded } : { fault }
 }
+
+const unclosed = { fault: 'a ${ has no closing }; write $${ for the literal text' }
 
 /** Escapes `${`, so that the text is taken literally. */
 export const escapeVariables = (text: string): string => text.replaceAll('${', () => '$${')
@@ -88,23 +92,22 @@ export function newReferences(saved: BranchNode, draft: BranchNode): readonly Ne
 }
 
 const referencesOf = ({ members }: BranchNode): NewReference[] =>
-  [...members].flatMap(([section, { value }]) => {
-    if (value.kind !== 'branch') return referencesAt([section], value)
-    return [...value.members].flatMap(([name, entry]) => referencesAt([section, name], entry.value))
+  [...members].flatMap(([section, node]) => {
+    if (node.kind !== 'branch') return referencesAt([section], node)
+    return [...node.members].flatMap(([name, entry]) => referencesAt([section, name], entry))
   })
 
 function referencesAt(path: readonly string[], entry: ConfigTree): NewReference[] {
   const targets = new Set<string>()
   const found: string[] = []
-  mapLeaves(entry, (leaf, [name]) => {
-    const text = String(leaf.value)
+  for (const [{ value }, [name]] of leavesIn(entry)) {
+    const text = String(value)
     const [, scheme, host] = /(https?:\/\/)(?:[^/?#\s]*@)?([^/?#\s]+)/i.exec(text) ?? []
     if (name === 'command' || scheme) targets.add(scheme ? `${scheme}${host}` : text)
     const readable = referencesIn(text).filter((body) => variableOf(body) !== undefined || /^(?:file|exec):/.test(body))
     if (name === 'envFile') found.push(`envFile: ${text}`)
     else found.push(...readable.map((body) => `\${${body.replace(/:-.*/s, ':-…')}}`))
-    return leaf
-  })
+  }
   return found.map((reference) => ({ key: keyPath(path), target: [...targets].join(' '), reference }))
 }
 
@@ -195,13 +198,11 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
 
 /** Whether a section has `disabled: true` or `enabled: false`. */
 export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
-  if (part.kind !== 'branch') return false
   const says = (key: string, wanted: boolean) => {
-    const value = part.members.get(key)?.value
-    if (value?.kind !== 'leaf') return false
-    const expansion = typeof value.value === 'string' ? expand(value.value, env) : { text: String(value.value) }
-    if (!('text' in expansion)) return false
-    return (value.finish?.(expansion.text) ?? expansion.text) === String(wanted)
+    const node = find(part, [key])
+    if (node?.kind !== 'leaf') return false
+    const expansion = typeof node.value === 'string' ? expand(node.value, env) : { text: String(node.value) }
+    return 'text' in expansion && (node.finish?.(expansion.text) ?? expansion.text) === String(wanted)
   }
   return says('disabled', true) || says('enabled', false)
 }

@@ -34,11 +34,13 @@ import {
   keyPath,
   type LeafNode,
   leaf,
+  leafText,
   locationOf,
   mapServers,
-  member,
+  membersIn,
   type Path,
-  type TreeMember,
+  type SourceLocation,
+  serverNodes,
   withMember,
   withoutMember,
 } from './tree.ts'
@@ -140,22 +142,18 @@ function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[]
   const agent = name === undefined ? undefined : env[name]
   if (!name || !agent) return tree
   const at = { file: { path: name, text: agent }, offset: 0, key: 'defaults.agent' }
-  const value = leaf(at, escapeVariables(agent))
-  return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
+  return merge(tree, branch(at, [['defaults', branch(at, [['agent', leaf(at, escapeVariables(agent))]])]]))
 }
 
 /** Merges sections. Other values in `over` replace those in `base`; null removes a value. */
 function merge(base: BranchNode, over: BranchNode): BranchNode {
   const members = new Map(base.members)
-  for (const [key, entry] of over.members) {
+  for (const [key, next] of over.members) {
     const known = base.members.get(key)
-    members.set(key, known ? { at: entry.at, value: overlay(known.value, entry.value) } : entry)
+    members.set(key, known?.kind === 'branch' && next.kind === 'branch' ? merge(known, next) : next)
   }
-  return branch(over.at, members)
+  return { ...over, members }
 }
-
-const overlay = (base: ConfigTree, over: ConfigTree): ConfigTree =>
-  base.kind === 'branch' && over.kind === 'branch' ? merge(base, over) : over
 
 type Checked = z.output<typeof configSchema>
 
@@ -315,49 +313,38 @@ async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd
 /** Merges each server's `envFile` into its `env`, whose own keys win. A change to one of `files` requires a reload. */
 async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
-  const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
-  for (const named of envFiles(tree)) {
-    const expansion = expand(String(named.value), env)
+  const files: string[] = []
+  const variablesIn = async (named: LeafNode, text: string): Promise<NodeJS.Dict<string>> => {
+    const expansion = expand(text, env)
     if (!('text' in expansion)) {
       problems.push(problemAt(named.at, expansion.fault))
-      continue
+      return {}
     }
     const path = inHome(expansion.text, home) ?? resolve(dirname(named.at.file.path), expansion.text)
+    files.push(path)
     const source = await readSource(path)
-    if ('message' in source) problems.push(problemAt(named.at, `${path}: ${source.message}`))
-    read.set(named, { path, variables: 'message' in source ? {} : parseEnv(source.text) })
+    if (!('message' in source)) return parseEnv(source.text)
+    problems.push(problemAt(named.at, `${path}: ${source.message}`))
+    return {}
   }
-  const changed = mapServers(tree, (server) => {
-    const named = envFileOf(server)
-    return named ? withVariables(server, named, read.get(named)?.variables ?? {}) : server
-  })
-  return { tree: changed, problems, files: [...read.values()].map(({ path }) => path) }
+  const changed = new Map<string, BranchNode>()
+  for (const [name, server] of serverNodes(tree)) {
+    const named = find(server, ['envFile'])
+    const text = leafText(named)
+    if (server.kind !== 'branch' || named?.kind !== 'leaf' || text === undefined) continue
+    const variables = isDisabled(server) ? {} : await variablesIn(named, text)
+    changed.set(name, withVariables(withoutMember(server, 'envFile'), variables, named.at))
+  }
+  return { tree: mapServers(tree, (server, name) => changed.get(name) ?? server), problems, files }
 }
 
-function envFiles(tree: BranchNode): LeafNode[] {
-  const found: LeafNode[] = []
-  mapServers(tree, (server) => {
-    const named = envFileOf(server)
-    if (named && !isDisabled(server)) found.push(named)
-    return server
-  })
-  return found
-}
-
-function envFileOf(server: BranchNode): LeafNode | undefined {
-  const named = find(server, ['envFile'])
-  return named?.kind === 'leaf' && typeof named.value === 'string' ? named : undefined
-}
-
-function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
-  const rest = withoutMember(server, 'envFile')
+function withVariables(server: BranchNode, variables: NodeJS.Dict<string>, at: SourceLocation): BranchNode {
   const written = find(server, ['env'])
   // Leave an `env` that is not a section unchanged: schema validation reports the error.
-  if (written !== undefined && written.kind !== 'branch') return rest
-  const env = new Map<string, TreeMember>()
-  for (const [name, value] of Object.entries(variables)) {
-    env.set(name, member({ ...leaf(named.at, escapeVariables(value ?? '')), variables: 'filled' }))
-  }
-  for (const [name, value] of written?.members ?? []) env.set(name, value)
-  return env.size === 0 ? rest : withMember(rest, 'env', member(branch(written?.at ?? named.at, env)))
+  if (written !== undefined && written.kind !== 'branch') return server
+  const read = Object.entries(variables).map(([name, value = '']) => {
+    return [name, { ...leaf(at, escapeVariables(value)), variables: 'filled' }] as const
+  })
+  const env = branch(written?.at ?? at, [...read, ...membersIn(written)])
+  return env.members.size === 0 ? server : withMember(server, 'env', env)
 }

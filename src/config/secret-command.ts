@@ -10,7 +10,7 @@ import {
   spawnArguments,
 } from '../process/programs.ts'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
-import { type BranchNode, mapLeaves } from './tree.ts'
+import { type BranchNode, leavesIn } from './tree.ts'
 
 type CommandOutcome = ReturnType<RunCommand>
 
@@ -185,13 +185,7 @@ function commandsIn(tree: BranchNode, env: EnvVars, files?: ReadonlySet<string>)
   return found
 }
 
-function namesCommands(tree: BranchNode): boolean {
-  let found = false
-  mapLeaves(tree, (leaf) => {
-    found ||= typeof leaf.value === 'string' && leaf.value.includes('${exec:')
-    return leaf
-  })
-  return found
-}
+const namesCommands = (tree: BranchNode): boolean =>
+  leavesIn(tree).some(([{ value }]) => String(value).includes('${exec:'))
 
 const keyOf = (line: string, file: string): string => JSON.stringify([dirname(file), line])

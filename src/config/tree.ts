@@ -14,9 +14,14 @@ export interface SourceLocation {
 export type Scalar = string | number | boolean | null
 export type Path = readonly (string | number)[]
 
-export interface LeafNode {
-  readonly kind: 'leaf'
+interface LocatedNode {
   readonly at: SourceLocation
+  /** The location of the key, for a member of a section. If it is missing, errors point to the value. */
+  readonly keyAt?: SourceLocation
+}
+
+export interface LeafNode extends LocatedNode {
+  readonly kind: 'leaf'
   readonly value: Scalar
   /** The value as it is spelled in the file, so that 1.10 does not become 1.1 where text is expected. */
   readonly written: string
@@ -29,22 +34,14 @@ export interface LeafNode {
   readonly variables?: 'filled' | 'left'
 }
 
-export interface ListNode {
+export interface ListNode extends LocatedNode {
   readonly kind: 'list'
-  readonly at: SourceLocation
   readonly items: readonly ConfigTree[]
 }
 
-export interface TreeMember {
-  /** The location of the key, not of the value. */
-  readonly at: SourceLocation
-  readonly value: ConfigTree
-}
-
-export interface BranchNode {
+export interface BranchNode extends LocatedNode {
   readonly kind: 'branch'
-  readonly at: SourceLocation
-  readonly members: ReadonlyMap<string, TreeMember>
+  readonly members: ReadonlyMap<string, ConfigTree>
 }
 
 /** A document whose nodes record their source locations. */
@@ -57,7 +54,7 @@ export const leaf = (at: SourceLocation, value: Scalar, written = String(value))
   written,
 })
 
-export const branch = (at: SourceLocation, members: Iterable<readonly [string, TreeMember]> = []): BranchNode => ({
+export const branch = (at: SourceLocation, members: Iterable<readonly [string, ConfigTree]> = []): BranchNode => ({
   kind: 'branch',
   at,
   members: new Map(members),
@@ -65,7 +62,28 @@ export const branch = (at: SourceLocation, members: Iterable<readonly [string, T
 
 export const list = (at: SourceLocation, items: readonly ConfigTree[]): ListNode => ({ kind: 'list', at, items })
 
-export const member = (value: ConfigTree, at: SourceLocation = value.at): TreeMember => ({ at, value })
+export const leafList = (at: SourceLocation, values: readonly Scalar[]): ListNode =>
+  list(
+    at,
+    values.map((value) => leaf(at, value)),
+  )
+
+/** Where errors about a node point to: its key, if it has one. */
+export const keyLocation = ({ at, keyAt = at }: ConfigTree): SourceLocation => keyAt
+
+/** The same node as the member of a section whose key is written there. */
+export const withKeyAt = <Node extends ConfigTree>(node: Node, keyAt: SourceLocation): Node => ({ ...node, keyAt })
+
+export const leafText = (node: ConfigTree | undefined): string | undefined =>
+  node?.kind === 'leaf' && typeof node.value === 'string' ? node.value : undefined
+
+/** The items of a list; none for anything else. */
+export const itemsIn = (node: ConfigTree | undefined): readonly ConfigTree[] =>
+  node?.kind === 'list' ? node.items : []
+
+/** The members of a section; none for anything else. */
+export const membersIn = (node: ConfigTree | undefined): ReadonlyMap<string, ConfigTree> =>
+  node?.kind === 'branch' ? node.members : new Map()
 
 /** Formats a path such as `mcpServers.files.args[0]`. Keys with special characters are quoted. */
 export function keyPath(path: Path): string {
@@ -85,7 +103,7 @@ export const isWithin = (key: string, section: string): boolean =>
 export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | undefined {
   let current = tree
   for (const part of path) {
-    if (current?.kind === 'branch') current = current.members.get(String(part))?.value
+    if (current?.kind === 'branch') current = current.members.get(String(part))
     else if (current?.kind === 'list' && typeof part === 'number') current = current.items[part]
     else return undefined
   }
@@ -99,19 +117,11 @@ export function scalarAt(tree: ConfigTree | undefined, path: Path): Scalar | und
 
 /** The location of the key at this path or, if it does not exist, of its nearest existing ancestor. */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
-  let current: ConfigTree | undefined = tree
   let place = tree.at
-  for (const part of path) {
-    if (current?.kind === 'branch') {
-      const found: TreeMember | undefined = current.members.get(String(part))
-      if (!found) return place
-      place = found.at
-      current = found.value
-    } else if (current?.kind === 'list' && typeof part === 'number') {
-      current = current.items[part]
-      if (!current) return place
-      place = current.at
-    } else return place
+  for (const index of path.keys()) {
+    const found = find(tree, path.slice(0, index + 1))
+    if (!found) return place
+    place = keyLocation(found)
   }
   return place
 }
@@ -125,17 +135,24 @@ export function mapLeaves(
   if (tree.kind === 'list') {
     return { ...tree, items: tree.items.map((item, index) => mapLeaves(item, change, [...path, index])) }
   }
-  return mapMembers(tree, (value, key) => mapLeaves(value, change, [...path, key]))
+  return mapMembers(tree, (one, key) => mapLeaves(one, change, [...path, key]))
 }
 
+/** All leaves with their paths. */
+export function leavesIn(tree: ConfigTree, path: Path = []): readonly (readonly [LeafNode, Path])[] {
+  if (tree.kind === 'leaf') return [[tree, path]]
+  const parts = tree.kind === 'list' ? tree.items.entries() : tree.members
+  return [...parts].flatMap(([key, part]) => leavesIn(part, [...path, key]))
+}
+
+/** Changes the members of a section. Their keys keep their locations. */
 export const mapMembers = (
   section: BranchNode,
-  change: (value: ConfigTree, key: string, at: SourceLocation) => ConfigTree,
-): BranchNode =>
-  branch(
-    section.at,
-    [...section.members].map(([key, { at, value }]) => [key, { at, value: change(value, key, at) }] as const),
-  )
+  change: (member: ConfigTree, key: string) => ConfigTree,
+): BranchNode => ({
+  ...section,
+  members: new Map([...section.members].map(([key, one]) => [key, withKeyAt(change(one, key), keyLocation(one))])),
+})
 
 /** Whether a path matches a pattern. `*` matches any single part. */
 export function matchesPath(pattern: string, path: Path): boolean {
@@ -149,36 +166,30 @@ export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   if (tree.kind === 'list') return tree.items.map((item, index) => toPlain(item, [...path, index]))
   const keepNull = path[0] === 'sinks' && path[2] === 'arguments'
   const value: Record<string, unknown> = {}
-  for (const [key, { value: part }] of tree.members) {
+  for (const [key, part] of tree.members) {
     if (part.kind === 'leaf' && part.value === null && !keepNull) continue
     value[key] = toPlain(part, [...path, key])
   }
   return value
 }
 
-export const withMember = (section: BranchNode, key: string, value: TreeMember): BranchNode =>
-  branch(section.at, [...section.members, [key, value]])
+export const withMember = (section: BranchNode, key: string, value: ConfigTree): BranchNode => ({
+  ...section,
+  members: new Map([...section.members, [key, value]]),
+})
 
-export function withoutMember(section: BranchNode, key: string): BranchNode {
-  const members = new Map(section.members)
-  members.delete(key)
-  return branch(section.at, members)
-}
+export const withoutMember = (section: BranchNode, key: string): BranchNode => ({
+  ...section,
+  members: new Map([...section.members].filter(([name]) => name !== key)),
+})
 
-/** Applies `change` to each server; `at` is the location of the server's name. */
-export function mapServers(
-  tree: BranchNode,
-  change: (server: BranchNode, name: string, at: SourceLocation) => BranchNode,
-): BranchNode {
+/** The servers in a document. */
+export const serverNodes = (tree: ConfigTree): ReadonlyMap<string, ConfigTree> => membersIn(find(tree, ['mcpServers']))
+
+/** Applies `change` to each server. */
+export function mapServers(tree: BranchNode, change: (server: BranchNode, name: string) => BranchNode): BranchNode {
   const servers = tree.members.get('mcpServers')
-  if (servers?.value.kind !== 'branch') return tree
-  const changed = mapMembers(servers.value, (value, name, at) =>
-    value.kind === 'branch' ? change(value, name, at) : value,
-  )
-  return withMember(tree, 'mcpServers', { at: servers.at, value: changed })
-}
-
-export function countServers(tree: BranchNode): number {
-  const servers = tree.members.get('mcpServers')?.value
-  return servers?.kind === 'branch' ? servers.members.size : 0
+  if (servers?.kind !== 'branch') return tree
+  const changed = mapMembers(servers, (one, name) => (one.kind === 'branch' ? change(one, name) : one))
+  return withMember(tree, 'mcpServers', changed)
 }

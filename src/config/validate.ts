@@ -10,6 +10,7 @@ import {
   find,
   keyPath,
   type LeafNode,
+  leavesIn,
   locationOf,
   mapLeaves,
   mapMembers,
@@ -34,7 +35,7 @@ export function validate(document: ConfigTree): Outcome {
   // Set `jitless`: without it, zod compiles the schema, which takes longer than parsing the few documents in one run.
   const parsed = configSchema.safeParse(toPlain(tree), { jitless: true })
   if (parsed.success) return { config: parsed.data }
-  const unknown = unknownValues(tree)
+  const unknown = new Set(leavesIn(tree).flatMap(([part, path]) => (part.variables === 'left' ? [placeKey(path)] : [])))
   const faulty = parsed.error.issues.filter(({ path }) => unknown.has(placeKey(path as Path)))
   // The value of an unexpanded variable is unknown, so validate again as if these keys were missing.
   if (faulty.length > 0) return validate(without(tree, new Set(faulty.map(({ path }) => placeKey(path as Path)))))
@@ -46,26 +47,15 @@ export const secretPlaceholder = /<secret [0-9a-f]{8}>/
 
 /** Reports placeholders for secrets: somebody has copied a text in which the dashboard has hidden the secrets. */
 export function placeholderProblems(tree: ConfigTree): ConfigProblem[] {
-  const problems: ConfigProblem[] = []
-  mapLeaves(tree, (part, path) => {
-    const [found] = secretPlaceholder.exec(String(part.value)) ?? []
+  return leavesIn(tree).flatMap(([{ value }, path]) => {
+    const [found] = secretPlaceholder.exec(String(value)) ?? []
+    if (found === undefined) return []
     const message = `expected a value, found the placeholder ${found}, which stands for a secret; write the secret itself or a reference to it`
-    if (found !== undefined) problems.push(problemAt(locationOf(tree, path), message, { key: keyPath(path) }))
-    return part
+    return [problemAt(locationOf(tree, path), message, { key: keyPath(path) })]
   })
-  return problems
 }
 
 const placeKey = (path: Path) => path.join('\0')
-
-function unknownValues(tree: ConfigTree): Set<string> {
-  const paths = new Set<string>()
-  mapLeaves(tree, (part, path) => {
-    if (part.variables === 'left') paths.add(placeKey(path))
-    return part
-  })
-  return paths
-}
 
 function without(tree: ConfigTree, paths: ReadonlySet<string>, path: Path = []): ConfigTree {
   const kept = (key: string | number) => !paths.has(placeKey([...path, key]))

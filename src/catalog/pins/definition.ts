@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { diff } from 'node:util'
 import { pageOf } from '../../core/apps.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../json/canonical-json.ts'
@@ -36,12 +37,22 @@ const context = 16
 const fieldText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
+/** How many elements two texts or lists of lines have in common at their start, and at the end of the rest. */
+export function sharedEnds(
+  a: ArrayLike<string>,
+  b: ArrayLike<string>,
+): { readonly start: number; readonly end: number } {
+  const most = Math.min(a.length, b.length)
+  let start = 0
+  while (start < most && a[start] === b[start]) start++
+  let end = 0
+  while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
+  return { start, end }
+}
+
 /** The parts in which two strings differ, with a few characters of the common prefix and suffix as context. */
 function differing(a: string, b: string): [string, string] {
-  let start = 0
-  while (start < a.length && start < b.length && a[start] === b[start]) start++
-  let end = 0
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
+  const { start, end } = sharedEnds(a, b)
   const from = Math.max(0, start - context)
   const part = (text: string) => {
     if (text === '') return ''
@@ -103,51 +114,19 @@ const rank = (field: string): number => (fieldOrder.includes(field) ? fieldOrder
 
 export type MarkedLine = readonly [mark: ' ' | '-' | '+', text: string]
 
+/** Max number of lines to compare. If there are more, all of them count as replaced. */
+const maxComparedLines = 2_000
+
 export function lineDiff(before: readonly string[], after: readonly string[]): MarkedLine[] {
-  let start = 0
-  while (start < before.length && start < after.length && before[start] === after[start]) start++
-  let end = 0
-  const least = Math.min(before.length, after.length) - start
-  while (end < least && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const { start, end } = sharedEnds(before, after)
   const old = before.slice(start, before.length - end)
   const fresh = after.slice(start, after.length - end)
-  const same = (lines: readonly string[]) => lines.map((line): MarkedLine => [' ', line])
-  return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
-}
-
-const maxCells = 1_000_000
-
-function middle(old: readonly string[], fresh: readonly string[]): MarkedLine[] {
-  if (old.length * fresh.length > maxCells) {
-    return [...old.map((line): MarkedLine => ['-', line]), ...fresh.map((line): MarkedLine => ['+', line])]
-  }
-  // For every pair of positions, the length of the longest common subsequence of the remaining lines.
-  const width = fresh.length + 1
-  const common = new Uint32Array((old.length + 1) * width)
-  for (let row = old.length - 1; row >= 0; row--) {
-    for (let column = fresh.length - 1; column >= 0; column--) {
-      common[row * width + column] =
-        old[row] === fresh[column]
-          ? common[(row + 1) * width + column + 1]! + 1
-          : Math.max(common[(row + 1) * width + column]!, common[row * width + column + 1]!)
-    }
-  }
-  const lines: MarkedLine[] = []
-  let row = 0
-  let column = 0
-  while (row < old.length || column < fresh.length) {
-    if (row < old.length && column < fresh.length && old[row] === fresh[column]) {
-      lines.push([' ', old[row] as string])
-      row++
-      column++
-    } else if (
-      column >= fresh.length ||
-      (row < old.length && common[(row + 1) * width + column]! >= common[row * width + column + 1]!)
-    ) {
-      lines.push(['-', old[row++] as string])
-    } else lines.push(['+', fresh[column++] as string])
-  }
-  return lines
+  const marked = (mark: MarkedLine[0], lines: readonly string[]) => lines.map((line): MarkedLine => [mark, line])
+  const isReplaced = old.length === 0 || fresh.length === 0 || old.length + fresh.length > maxComparedLines
+  const middle = isReplaced
+    ? [...marked('-', old), ...marked('+', fresh)]
+    : diff(old, fresh).map(([of, line]): MarkedLine => [of === 0 ? ' ' : of > 0 ? '-' : '+', line])
+  return [...marked(' ', before.slice(0, start)), ...middle, ...marked(' ', before.slice(before.length - end))]
 }
 
 export type ShownLine = MarkedLine | readonly ['…', '']

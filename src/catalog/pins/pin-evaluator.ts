@@ -1,3 +1,4 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -5,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { findingText, type ScanFinding, visible } from '../scan/finding.ts'
 import type { ToolNames } from '../scan/lookalike-names.ts'
 import { isFlag, scanAmong } from '../scan/scan.ts'
+import { firstTimes } from '../snapshot.ts'
 import {
   isScanned,
   type PinnedDefinition,
@@ -176,19 +178,13 @@ export type ScanQueue = ReturnType<typeof createScanQueue>
 /** Runs small jobs immediately while a time budget lasts, and the remaining jobs later, between other work. */
 export function createScanQueue() {
   const waiting: (() => void)[] = []
+  /** The time that jobs have taken in this iteration of the event loop. */
   let spent = 0
-  let resetting = false
   let running: Promise<void> | undefined
-
-  const timed = (work: () => void) => {
-    const start = performance.now()
-    work()
-    spent += performance.now() - start
-  }
 
   const rest = async () => {
     while (waiting.length > 0) {
-      await new Promise<void>((resolve) => setImmediate(resolve))
+      await nextIteration()
       for (const until = performance.now() + scanSliceMs; waiting.length > 0 && performance.now() < until; )
         waiting.shift()?.()
     }
@@ -197,16 +193,19 @@ export function createScanQueue() {
 
   return {
     add(work: () => void) {
-      if (!resetting) {
-        resetting = true
+      if (spent === 0) {
         setImmediate(() => {
           spent = 0
-          resetting = false
         })
       }
-      if (spent < nowMs && waiting.length === 0) return timed(work)
-      waiting.push(work)
-      running ??= rest()
+      if (spent >= nowMs || waiting.length > 0) {
+        waiting.push(work)
+        running ??= rest()
+        return
+      }
+      const start = performance.now()
+      work()
+      spent += performance.now() - start
     },
     done: async () => running,
     async [Symbol.asyncDispose]() {
@@ -248,15 +247,9 @@ export type Notices = ReturnType<typeof createNotices>
 
 /** Logs changes and findings in definitions, each event once per run. */
 export function createNotices(log: Log, mode: PinsMode) {
-  const logged = new Set<string>()
+  const isNew = firstTimes(maxNotices)
   const counts = new Map<string, number>()
-  const once = (...key: readonly string[]): boolean => {
-    const text = key.join('\n')
-    if (logged.has(text)) return false
-    if (logged.size >= maxNotices) logged.clear()
-    logged.add(text)
-    return true
-  }
+  const once = (...key: readonly string[]): boolean => isNew(key.join('\n'))
   const effect = mode === 'quarantine' ? 'it is quarantined until it is approved' : 'it stays usable'
 
   return {

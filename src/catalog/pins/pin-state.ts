@@ -129,7 +129,8 @@ export function reviewPin(server: string, pin: Pin, names: ToolNames): ReviewedD
   const base = latestApproval({ ...pin, approved })
   const review = (snapshot: DefinitionSnapshot, by: Approval['by'] | null): ReviewedDefinition => {
     const { hash, at } = snapshot
-    const findings = storedFindings(snapshot, (definition) => scanAmong(names, { ...pin, server }, definition))
+    const found = snapshot.definition ? scanAmong(names, { ...pin, server }, snapshot.definition) : []
+    const findings = [...found, ...findingsInCutText(snapshot, found)]
     const before = base?.hash === hash ? snapshot : base
     const lines = linesWith(findings, before?.definition, snapshot.definition, before !== undefined)
     return { hash, at, state: wordOf(pin, hash), approvedBy: by, current: hash === pin.seen.hash, findings, lines }
@@ -141,23 +142,15 @@ export function reviewPin(server: string, pin: Pin, names: ToolNames): ReviewedD
   return all.sort((a, b) => Number(b.current) - Number(a.current) || b.at - a.at)
 }
 
-/** The findings in the stored copy. Long fields are not stored, so the stored flags may name further kinds. */
-function storedFindings(
-  { definition, flags, high }: DefinitionSnapshot,
-  scan: (definition: NonNullable<StoredDefinition>) => ScanFinding[],
-): ScanFinding[] {
-  const findings = definition ? scan(definition) : []
-  const others = flags.filter((flag) => findings.every(({ kind }) => kind !== flag))
-  const excerpt = '(in text that is too long to keep)'
-  return [
-    ...findings,
-    ...others.map((kind) => ({
-      kind: kind as ScanFinding['kind'],
-      severity: high ? ('high' as const) : ('warn' as const),
-      where: '',
-      excerpt,
-    })),
-  ]
+/** The kinds that were found only in long fields, which are not stored. */
+function findingsInCutText({ flags, high }: DefinitionSnapshot, found: readonly ScanFinding[]): ScanFinding[] {
+  const others = flags.filter((flag) => found.every(({ kind }) => kind !== flag))
+  return others.map((flag) => ({
+    kind: flag as ScanFinding['kind'],
+    severity: high ? 'high' : 'warn',
+    where: '',
+    excerpt: '(in text that is too long to keep)',
+  }))
 }
 
 type StoredDefinition = DefinitionSnapshot['definition']

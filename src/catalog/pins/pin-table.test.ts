@@ -5,11 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { fileName } from '../descriptor-store.ts'
-import { approvePins, blockPin } from './pin-decisions.ts'
 import { addPending, isBlocked, type Pin } from './pin-record.ts'
 import { PinTable, pinsPath } from './pin-table.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
-import { readPins } from './pins.ts'
+import { approvePins, blockPin, readPins } from './pins.ts'
 
 const file = (folder: string) => join(folder, 'pins', fileName('files'))
 

@@ -110,7 +110,6 @@ export class PinTable implements Disposable {
   /** When the pins were lost: those in a file of Toolway 0.2, or, under the name '', all. */
   readonly #lost = new Map<string, number>()
   #revision = 0
-  #dataVersion: unknown
   #trouble: SqliteTrouble | undefined
   #timer: Disposable | undefined
 
@@ -182,12 +181,7 @@ export class PinTable implements Disposable {
 
   /** Saves what has changed, and reads what others changed. Returns false if it fails. */
   sync(): boolean {
-    if (this.#unsaved.size > 0) return this.#save(() => {})
-    return this.#use((database) => {
-      const { data_version } = database.prepare('PRAGMA data_version').get() ?? {}
-      if (data_version !== this.#dataVersion) this.#load(database)
-      this.#dataVersion = data_version
-    })
+    return this.#unsaved.size > 0 ? this.#save(() => {}) : this.#use((database) => this.#load(database))
   }
 
   /** The same, but throws if it fails. */
@@ -301,7 +295,6 @@ export class PinTable implements Disposable {
   /** A file was opened for the first time, or in place of one that was removed or damaged: save all that is known. */
   #opened(): void {
     this.#revision = 0
-    this.#dataVersion = undefined
     this.#lost.clear()
     for (const [server, { pins }] of this.servers) {
       this.putFacts(server, {})

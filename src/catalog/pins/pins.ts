@@ -8,7 +8,6 @@ import { listen } from '../../lib/listen.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { ToolNames } from '../scan/lookalike-names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition.ts'
-import { type Approved, approvePins, blockPin, type Selection } from './pin-decisions.ts'
 import {
   createNotices,
   createScanQueue,
@@ -20,6 +19,9 @@ import {
 import {
   addOrigin,
   approvalOf,
+  approveSnapshot,
+  blockSnapshot,
+  isBlocked,
   type Pin,
   type PinKind,
   type RecordedOrigin,
@@ -27,8 +29,17 @@ import {
   type ServerPins,
   snapshotIn,
 } from './pin-record.ts'
-import { findPin, isUnacknowledged, type PinState, type PinsMode, reviewPin, statesOf } from './pin-state.ts'
-import { PinTable, pinsFolder } from './pin-table.ts'
+import {
+  findPin,
+  isUnacknowledged,
+  type PinState,
+  type PinsMode,
+  pinLabel,
+  reviewPin,
+  statesOf,
+  wordOf,
+} from './pin-state.ts'
+import { PinTable, pinsFolder, type StoredPins } from './pin-table.ts'
 
 export type { Pinned } from './pin-evaluator.ts'
 
@@ -37,6 +48,19 @@ export interface PinsOptions {
   readonly folder: string
   readonly clock: Clock
   readonly log: Log
+}
+
+/** The definitions to approve: one, by its label; all of a server's definitions; or all definitions. */
+export interface Selection {
+  readonly label?: string
+  readonly server?: string
+  /** The hash of the definition to approve. Default: the latest definition. */
+  readonly hash?: string
+}
+
+interface Approved {
+  readonly label: string
+  readonly hash: string
 }
 
 export interface ListedServer extends Pick<Source, 'name' | 'entries'> {
@@ -221,6 +245,55 @@ export class Pins implements AsyncDisposable {
     await this.#queue[Symbol.asyncDispose]()
     this.#table?.[Symbol.dispose]()
   }
+}
+
+/**
+ * Approves each selected pin's latest definition. Without a label, also acknowledges a new origin or lost pins. Throws if
+ * it cannot be saved.
+ */
+export const approvePins = (table: PinTable, selection: Selection, at: number): Approved[] =>
+  table.decide(() => {
+    if (selection.label === undefined && selection.server === undefined) table.acknowledgeLoss()
+    return [...table.servers.values()].flatMap((stored) => approveServer(table, stored, selection, at))
+  })
+
+function approveServer(table: PinTable, stored: StoredPins, selection: Selection, at: number): Approved[] {
+  const { server } = stored
+  if (selection.server !== undefined && selection.server !== server) return []
+  const approved: Approved[] = []
+  for (const pin of stored.pins.values()) {
+    const label = pinLabel(server, pin.kind, pin.name)
+    if (selection.label !== undefined && selection.label !== label) continue
+    const hash = selection.hash ?? hashToApprove(pin, selection)
+    // If its hash is given, the approval of a definition that was trusted at first sight is recorded, too.
+    const isApproved = wordOf(pin, hash) === 'approved' && (!selection.hash || approvalOf(pin, hash)?.by === 'operator')
+    const snapshot = isApproved ? undefined : snapshotIn(pin, hash)
+    if (!snapshot) continue
+    table.put(server, approveSnapshot(pin, snapshot, at))
+    approved.push({ label, hash })
+  }
+  const acknowledges = selection.label === undefined && (approved.length > 0 || isUnacknowledged(stored))
+  if (acknowledges) table.putFacts(server, { acknowledged: at })
+  if (acknowledges || approved.length > 0) table.decided(stored)
+  return approved
+}
+
+/** Blocks one definition of a pin, until an operator approves it. Other definitions are not affected. */
+export const blockPin = (table: PinTable, label: string, hash: string, at: number): void =>
+  table.decide(() => {
+    const found = findPin(table.servers.values(), label)
+    if (!found || isBlocked(found.pin, hash)) return
+    table.put(found.server, blockSnapshot(found.pin, hash, at))
+    table.decided(table.of(found.server))
+  })
+
+/**
+ * The hash to approve: the latest one. If that one is already approved, a label selects the pending one, such as a
+ * variant for other clients. Approving everything skips pending ones, which may be changes that were reverted.
+ */
+function hashToApprove(pin: Pin, { label }: Selection): string {
+  const isApproved = wordOf(pin, pin.seen.hash) === 'approved'
+  return (isApproved && label !== undefined ? pin.pending.at(-1)?.hash : undefined) ?? pin.seen.hash
 }
 
 /**

@@ -37,14 +37,10 @@ const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
 /** Other readings of folded text: leetspeak as letters, and spaced-out letters joined. Most strings have none. */
 export function otherReadings(folded: string): string[] {
-  const others: string[] = []
   const unleet = folded.replace(leetWord, (word) =>
     leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => leetLetters[leetDigits.indexOf(sign)] as string) : word,
   )
-  if (unleet !== folded) others.push(unleet)
-  const together = joinLetters(folded)
-  if (together !== folded) others.push(together)
-  return others
+  return [unleet, joinLetters(folded)].filter((reading) => reading !== folded)
 }
 
 /** Joins spaced-out letters. Words are separated by one space, or by two if the letters are separated by spaces. */
@@ -70,10 +66,10 @@ export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
   const runs = [...text.matchAll(base64Run)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
   const numbers = [...text.matchAll(hexRun)].map(([, digits = '']) => Buffer.from(digits, 'hex').toString('utf8'))
-  const found = [...runs, ...numbers].filter(isDecodedText)
-  if (text.includes('%')) {
-    for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
-  }
+  const escaped = [...text.matchAll(percent)].map(([run]) =>
+    Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'),
+  )
+  const found = [...runs, ...numbers].filter(isDecodedText).concat(escaped)
   // Entities and escapes encode single letters within other text, so decode the text as a whole.
   for (const pattern of [entity, unicodeEscape]) {
     if ((text.match(pattern)?.length ?? 0) < 6) continue

@@ -1,7 +1,7 @@
 import { lineDiff, linesOf, type MarkedLine } from '../../catalog/pins/definition.ts'
-import type { Selection } from '../../catalog/pins/pin-decisions.ts'
 import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
 import { awaitsReview, latestApproval, type PinState, pinStateOf } from '../../catalog/pins/pin-state.ts'
+import type { Selection } from '../../catalog/pins/pins.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/finding.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'

@@ -59,17 +59,20 @@ export function applyChanges(file: string, text: string, changes: readonly TextC
     if (value === undefined) return edited.remove(path)
     return insert ? edited.insert(path, value) : edited.set(path, value, comment)
   }, text)
-  if (isDeepStrictEqual(reparsed(file, after), jsonValue(JSON.stringify(wanted)))) return after
+  if (says(() => contentOf(file, after), wanted, comparableJson)) return after
   throw unsafe()
 }
 
-function reparsed(file: string, text: string): unknown {
+/** Whether a text that was edited has the intended content, if both are made comparable. */
+function says(parse: () => unknown, wanted: unknown, plain: (value: unknown) => unknown): boolean {
   try {
-    return jsonValue(JSON.stringify(contentOf(file, text)))
+    return isDeepStrictEqual(plain(parse()), plain(wanted))
   } catch {
-    return undefined
+    return false
   }
 }
+
+const comparableJson = (value: unknown): unknown => jsonValue(JSON.stringify(value))
 
 /** Changes values of a TOML file where they are written and, if that is not possible, writes their whole entry again. */
 const editToml = (text: string, changes: readonly TextChange[]): string =>
@@ -114,19 +117,13 @@ function withWholeEntry(text: string, { path, rename }: TextChange, wanted: unkn
   }, text)
 }
 
-/** Whether a TOML text has the intended content. Ignores prototypes, and treats empty sections as absent. */
-function tomlSays(text: string, wanted: unknown): boolean {
-  try {
-    return isDeepStrictEqual(plainToml(tomlContent(text)), plainToml(wanted))
-  } catch {
-    return false
-  }
-}
+const tomlSays = (text: string, wanted: unknown): boolean => says(() => tomlContent(text), wanted, comparableToml)
 
-function plainToml(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainToml)
+/** Drops prototypes and empty sections, which a TOML file does not always have. */
+function comparableToml(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparableToml)
   if (!isRecord(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
-  const parts = Object.entries(value).map(([key, part]) => [key, plainToml(part)] as const)
+  const parts = Object.entries(value).map(([key, part]) => [key, comparableToml(part)] as const)
   return Object.fromEntries(parts.filter(([, part]) => !(isRecord(part) && Object.keys(part).length === 0)))
 }
 

@@ -1,7 +1,7 @@
 import { getNodeValue, type Node, type ParseError, parseTree } from 'jsonc-parser'
 import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
-import { type BracketedList, between, indentAt, insertItem, removeItem, startsLine } from './list-items.ts'
+import { type BracketedList, between, indentAt, insertItem, nested, removeItem, startsLine } from './list-items.ts'
 
 interface Style {
   readonly eol: string
@@ -25,6 +25,7 @@ export function jsonContent(text: string): Readonly<Record<string, unknown>> {
 /** Edits JSON with or without comments. Text outside the edited entry does not change. */
 export function jsonText(text: string) {
   const root = jsonRoot(text)
+  const nodeAt = (path: Path) => path.reduce<Node | undefined>((node, key) => node && childOf(node, key), root)
   const style: Style = {
     eol: text.includes('\r\n') ? '\r\n' : '\n',
     unit: /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  ',
@@ -52,15 +53,14 @@ export function jsonText(text: string) {
       return text
     },
     remove(path: Path): string {
-      let section: Node | undefined = root
-      for (const key of path.slice(0, -1)) section = section && childOf(section, key)
+      const section = nodeAt(path.slice(0, -1))
       const index = section ? indexOf(section, path.at(-1) ?? '') : -1
       return section && index >= 0 ? removeItem(text, listOf(section), index, 'slashes') : text
     },
     /** Inserts an item into a list, before the item that has this index. */
     insert(path: Path, value: unknown): string {
       const list = path.slice(0, -1)
-      const found = root && list.reduce<Node | undefined>((node, part) => node && childOf(node, part), root)
+      const found = nodeAt(list)
       const index = Number(path.at(-1))
       if (found?.type !== 'array' || !found.children?.length) return this.set(list, [value])
       if (index >= found.children.length) return this.set(path, value)
@@ -69,16 +69,14 @@ export function jsonText(text: string) {
       return insertItem(text, listOf(found), index, own, 'slashes')
     },
     rename(path: Path, name: string): string {
-      const key = root && path.slice(0, -1).reduce<Node | undefined>((node, part) => node && childOf(node, part), root)
-      const found = key?.type === 'object' ? key.children?.[indexOf(key, path.at(-1) ?? '')]?.children?.[0] : undefined
+      const section = nodeAt(path.slice(0, -1))
+      const entry = section?.type === 'object' ? section.children?.[indexOf(section, path.at(-1) ?? '')] : undefined
+      const found = entry?.children?.[0]
       if (!found) throw new FileProblem(`it has no ${path.join('.')}`)
       return text.slice(0, found.offset) + JSON.stringify(name) + text.slice(endOf(found))
     },
   }
 }
-
-const nested = (path: Path, value: unknown): unknown =>
-  path.reduceRight<unknown>((inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }), value)
 
 const indexOf = ({ type, children = [] }: Node, key: string | number): number =>
   type === 'array'

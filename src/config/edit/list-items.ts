@@ -1,7 +1,9 @@
-interface Span {
-  readonly start: number
-  readonly end: number
-}
+import type { ReplacedSpan as Span } from '../../lib/replace-spans.ts'
+import type { Path } from '../tree.ts'
+
+/** A value with the sections and lists that lead to it. */
+export const nested = (path: Path, value: unknown): unknown =>
+  path.reduceRight((inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }), value)
 
 /** A list or map in brackets, with the positions of its entries. */
 export interface BracketedList extends Span {
@@ -79,7 +81,7 @@ export function removeItem(text: string, { end, items }: BracketedList, index: n
 
 /** Extends the range to whole lines if they contain nothing else. Otherwise adds the spaces that follow the range. */
 function wholeLines(text: string, from: number, to: number): [number, number] {
-  const start = text.lastIndexOf('\n', from - 1) + 1
+  const start = lineStart(text, from)
   const feed = text.indexOf('\n', to)
   const alone = feed >= 0 && /^\s*$/.test(text.slice(start, from)) && /^\s*$/.test(text.slice(to, feed))
   if (alone && start > 0) return [start, feed + 1]
@@ -89,10 +91,10 @@ function wholeLines(text: string, from: number, to: number): [number, number] {
   return [from, to + space]
 }
 
-export function indentAt(text: string, offset: number): string {
-  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
-  return /^[ \t]*/.exec(line)?.[0] ?? ''
-}
+export const lineStart = (text: string, offset: number): number => text.lastIndexOf('\n', offset - 1) + 1
+
+export const indentAt = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ''
 
 export const startsLine = (text: string, offset: number): boolean =>
-  /^[ \t]*$/.test(text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset))
+  /^[ \t]*$/.test(text.slice(lineStart(text, offset), offset))

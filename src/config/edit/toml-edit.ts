@@ -1,4 +1,5 @@
 import { parse } from 'smol-toml'
+import { replaceSpans } from '../../lib/replace-spans.ts'
 import { placeKey, scanToml, type TomlStatement } from '../parse/toml.ts'
 import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
@@ -38,8 +39,7 @@ export function tomlText(text: string) {
     const alone = below(statements, path).filter(
       ({ start }) => !own.some((one) => one.start <= start && start < one.end),
     )
-    const parts = [...own, ...alone].sort((a, b) => a.start - b.start)
-    return parts.reduceRight((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
+    return replaceSpans(text, [...own, ...alone], () => '')
   }
 
   return {
@@ -87,9 +87,7 @@ export function tomlText(text: string) {
         ({ keys }) => keys[path.length - 1] ?? [],
       )
       const place = scan.placeOf(path)
-      const keys = written.length === 0 && place ? [place.key] : written
-      const sorted = keys.sort((a, b) => b.start - a.start)
-      return sorted.reduce((rest, { start, end }) => rest.slice(0, start) + word(name) + rest.slice(end), text)
+      return replaceSpans(text, written.length === 0 && place ? [place.key] : written, () => word(name))
     },
   }
 }

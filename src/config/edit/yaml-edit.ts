@@ -17,7 +17,7 @@ import {
 import { jsonValue } from '../../json/parse-json.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
-import { removeItem } from './list-items.ts'
+import { lineStart, nested, removeItem } from './list-items.ts'
 
 /** Indentation of what is written below a key. */
 export const unit = '  '
@@ -234,9 +234,6 @@ class YamlText {
 export const unsafe = () =>
   new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
 
-const nested = (path: Path, value: unknown): unknown =>
-  path.reduceRight((inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }), value)
-
 /** Whether a value is written in lines below its key. */
 const isBlock = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0 && !isShortList(value)
@@ -275,8 +272,6 @@ function entryAt(parent: Collection, index: number): Entry {
 const isNothing = (node: ParsedNode): boolean => isScalar(node) && node.range[0] === node.range[1]
 
 const keyOf = ({ parent, index }: Entry): ParsedNode => (parent.items[index] as Pair<ParsedNode>).key
-
-const lineStart = (text: string, offset: number): number => text.lastIndexOf('\n', offset - 1) + 1
 
 /** The offset after the entry's last line and the comments below it that are indented deeper than its key. */
 function endOfEntry(text: string, { end }: Entry, indent: number): number {

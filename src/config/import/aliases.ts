@@ -1,7 +1,7 @@
 import { problemAt } from '../problems.ts'
 import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
-import { type BranchNode, branch, type ConfigTree, keyPath, leaf, member, type TreeMember } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, keyLocation, keyPath, leaf } from '../tree.ts'
 import { inverted, mapText, type TranslationReport } from './shape.ts'
 
 /** Server keys used by other clients, with their descriptions for the editor schema. */
@@ -34,34 +34,35 @@ export const transportAliases: Readonly<Record<string, string>> = {
 
 const leftAside = ['alwaysAllow', 'autoApprove', 'trust']
 
-const transportOf = (part: ConfigTree): ConfigTree => mapText(part, (name) => transportAliases[name] ?? name)
-
 /** Renames aliases to Toolway's keys. Source locations are kept. */
 export function normaliseServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
-  const members = new Map<string, TreeMember>()
-  const tools = new Map<string, TreeMember>()
-  const put = (key: string, { at }: TreeMember, value: ConfigTree, into = members) => {
-    const known = into.get(key)?.value
+  const members = new Map<string, ConfigTree>()
+  const tools = new Map<string, ConfigTree>()
+  const put = (key: string, value: ConfigTree, into = members) => {
+    const known = into.get(key)
     const same = known?.kind === 'leaf' && value.kind === 'leaf' && known.value === value.value
-    if (known && !same) report.problems.push(problemAt(at, `contradicts ${key}; keep one of them`))
-    else into.set(key, { at, value })
+    if (known && !same) report.problems.push(problemAt(keyLocation(value), `contradicts ${key}; keep one of them`))
+    else into.set(key, value)
   }
-  for (const [key, entry] of server.members) {
-    const { value } = entry
-    if (key === 'transport' || key === 'type' || key === 'transportType') put('transport', entry, transportOf(value))
-    else if (key === 'httpUrl' || key === 'serverUrl') put('url', entry, value)
-    else if (key === 'enabled') put('disabled', entry, inverted(value))
-    else if (key === 'includeTools') put('include', entry, value, tools)
-    else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
+  for (const [key, value] of server.members) {
+    if (key === 'transport' || key === 'type' || key === 'transportType') {
+      put(
+        'transport',
+        mapText(value, (text) => transportAliases[text] ?? text),
+      )
+    } else if (key === 'httpUrl' || key === 'serverUrl') put('url', value)
+    else if (key === 'enabled') put('disabled', inverted(value))
+    else if (key === 'includeTools') put('include', value, tools)
+    else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
         `${keyPath(['mcpServers', name, key])} has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval`,
       )
-    } else put(key, entry, value)
+    } else put(key, value)
   }
   const httpUrl = server.members.get('httpUrl')
-  if (httpUrl && !members.has('transport')) members.set('transport', member(leaf(httpUrl.at, 'http')))
-  if (tools.size > 0 && !members.has('tools')) members.set('tools', member(branch(server.at, tools)))
+  if (httpUrl && !members.has('transport')) members.set('transport', leaf(keyLocation(httpUrl), 'http'))
+  if (tools.size > 0 && !members.has('tools')) members.set('tools', branch(server.at, tools))
   return branch(server.at, members)
 }
 

@@ -7,17 +7,20 @@ import {
   type BranchNode,
   branch,
   type ConfigTree,
-  countServers,
   find,
+  keyLocation,
   keyPath,
   type ListNode,
   leaf,
+  leafList,
+  leafText,
   list,
   mapLeaves,
+  mapMembers,
   mapServers,
-  member,
-  type TreeMember,
+  serverNodes,
   toPlain,
+  withKeyAt,
   withMember,
 } from '../tree.ts'
 import { unknownKeyAt, validate } from '../validate.ts'
@@ -34,27 +37,33 @@ export function clientServer(
 ): BranchNode {
   const { respell } = format
   const server = respell ? (mapLeaves(written, (part) => mapText(part, respell)) as BranchNode) : written
-  const members = new Map<string, TreeMember>()
-  for (const [key, entry] of server.members) {
+  const members = new Map<string, ConfigTree>()
+  for (const [key, value] of server.members) {
     const reason = leftAside[key]
-    const { value } = entry
-    if (key === 'timeout' && format.timeout) members.set(key, { at: entry.at, value: inUnit(value, format.timeout) })
+    if (key === 'timeout' && format.timeout) members.set(key, inUnit(value, format.timeout))
     else if (key === 'oauth' || (key === 'auth' && isForeignAuth(value))) {
       const auth = oauthOf(value, keyPath(['mcpServers', name]), report)
-      if (auth) members.set('auth', { at: entry.at, value: auth })
+      if (auth) members.set('auth', withKeyAt(auth, keyLocation(value)))
     } else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
     else if (key === 'tools' && value.kind === 'list') {
       const [listed, names] = toolsOf(value)
-      if (listed && !server.members.has(listed)) members.set(listed, { at: entry.at, value: names })
-    } else if (serverKeys.includes(key)) members.set(key, entry)
-    else if (!harmless.includes(key) && !startTimeouts.has(key)) unknown(key, entry, name, format, members, report)
+      if (listed && !server.members.has(listed)) members.set(listed, withKeyAt(names, keyLocation(value)))
+    } else if (serverKeys.includes(key)) members.set(key, value)
+    else if (startTimeouts.has(key) || harmless.includes(key)) continue
+    else if (!format.tolerant) members.set(key, value)
+    else if (nearMiss(key, serverKeys) !== undefined) {
+      report.problems.push(unknownKeyAt(keyLocation(value), key, serverKeys))
+    } else {
+      const warning = `is ignored: Toolway does not support this key from ${format.label}`
+      report.warnings.push(`${keyPath(['mcpServers', name, key])} ${warning}`)
+    }
   }
   for (const [key, unit] of startTimeouts) {
-    const entry = server.members.get(key)
-    if (entry) members.set('startTimeout', { at: entry.at, value: inUnit(entry.value, unit) })
+    const value = server.members.get(key)
+    if (value) members.set('startTimeout', inUnit(value, unit))
   }
-  for (const [key, entry] of members) {
-    const fault = optional.includes(key) ? faultOf(key, entry) : undefined
+  for (const [key, value] of members) {
+    const fault = optional.includes(key) ? faultOf(key, value) : undefined
     if (fault === undefined) continue
     report.warnings.push(`${keyPath(['mcpServers', name, key])} is ignored: ${fault}`)
     members.delete(key)
@@ -65,9 +74,8 @@ export function clientServer(
 
 /** Converts Copilot's list of enabled tools; `*` stands for all of them, and an empty list enables none. */
 function toolsOf(tools: ListNode): ['includeTools' | 'excludeTools' | undefined, ListNode] {
-  const texts = tools.items.map((item) => toPlain(item))
-  if (texts.length === 0) return ['excludeTools', list(tools.at, [leaf(tools.at, '*')])]
-  return [texts.includes('*') ? undefined : 'includeTools', tools]
+  if (tools.items.length === 0) return ['excludeTools', list(tools.at, [leaf(tools.at, '*')])]
+  return [tools.items.some((item) => leafText(item) === '*') ? undefined : 'includeTools', tools]
 }
 
 /**
@@ -80,17 +88,13 @@ const optional: readonly string[] = [
 ]
 
 /** Why the value of a key is invalid. Variables are not expanded yet, so their values count as valid. */
-function faultOf(key: string, entry: TreeMember): string | undefined {
-  const { at } = entry
-  const server = branch(at, [
-    ['command', member(leaf(at, 'x'))],
-    [key, entry],
-  ])
-  const whole = branch(at, [['mcpServers', member(branch(at, [['any', member(server)]]))]])
-  if (/timeout$/i.test(key) && toPlain(entry.value) === Number(toPlain(entry.value))) {
+function faultOf(key: string, value: ConfigTree): string | undefined {
+  const { at } = value
+  if (/timeout$/i.test(key) && toPlain(value) === Number(toPlain(value))) {
     return 'a number without a unit may mean seconds or milliseconds; add it with a unit, such as 60s'
   }
-  const outcome = validate(interpolate(whole, {}).tree)
+  const server = shape(at, { command: leaf(at, 'x'), [key]: value })
+  const outcome = validate(interpolate(shape(at, { mcpServers: shape(at, { any: server }) }), {}).tree)
   return 'problems' in outcome ? outcome.problems[0]?.message : undefined
 }
 
@@ -100,27 +104,11 @@ function withSession(server: BranchNode, name: string, report: TranslationReport
   if (!command || server.members.has('session')) return server
   if (!keepsState(toPlain(server) as Readonly<Record<string, unknown>>)) return server
   report.notes.push(statefulNote(name))
-  return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
+  return withMember(server, 'session', leaf(keyLocation(command), 'caller'))
 }
 
 /** Recognizes a client's `auth` section, which only describes OAuth. Toolway's own `auth` always has a `type`. */
 const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')
-
-function unknown(
-  key: string,
-  entry: TreeMember,
-  name: string,
-  { tolerant, label }: ClientFormat,
-  members: Map<string, TreeMember>,
-  report: TranslationReport,
-): void {
-  if (!tolerant) members.set(key, entry)
-  else if (nearMiss(key, serverKeys) !== undefined) report.problems.push(unknownKeyAt(entry.at, key, serverKeys))
-  else
-    report.warnings.push(
-      `${keyPath(['mcpServers', name, key])} is ignored: Toolway does not support this key from ${label}`,
-    )
-}
 
 /** Adds the client's time unit to a bare number. A string already includes its unit. */
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
@@ -131,19 +119,18 @@ function inFolder(server: BranchNode, named: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (named === undefined || !command) return server
   const folder = escapeVariables(named)
-  const placed = ['cwd', 'envFile'].reduce((one, key) => placedIn(one, key, folder), server)
-  if (placed.members.has('cwd')) return placed
-  return withMember(placed, 'cwd', { at: command.at, value: leaf(command.at, folder) })
+  const absolute = (text: string) => (isRelative(text) ? resolve(folder, text) : text)
+  const placed = mapMembers(server, (value, key) =>
+    key === 'cwd' || key === 'envFile' ? mapText(value, absolute) : value,
+  )
+  return placed.members.has('cwd') ? placed : withMember(placed, 'cwd', leaf(keyLocation(command), folder))
 }
 
-function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
-  const part = find(server, [key])
-  if (part?.kind !== 'leaf' || typeof part.value !== 'string' || !isRelative(part.value)) return server
-  return withMember(server, key, { at: part.at, value: instead(part, resolve(folder, part.value)) })
+/** The first of these members that exists, as a value: errors about it point to where the value is written. */
+function first(part: ConfigTree, keys: readonly string[]): ConfigTree | undefined {
+  const found = keys.map((key) => find(part, [key])).find((one) => one !== undefined)
+  return found && withKeyAt(found, found.at)
 }
-
-const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
-  keys.map((key) => find(part, [key])).find((found) => found !== undefined)
 
 /** Converts a client's `oauth` to Toolway's `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
@@ -163,10 +150,10 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
 
 /** Converts scopes to a list. Accepts a list, or a string of scopes separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
-  if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
-  const scopes = part.value.split(/[\s,]+/).filter((scope) => scope !== '')
-  const items = scopes.map((scope) => leaf(part.at, scope))
-  return list(part.at, items)
+  const text = leafText(part)
+  if (!part || text === undefined) return part
+  const scopes = text.split(/[\s,]+/).filter((scope) => scope !== '')
+  return leafList(part.at, scopes)
 }
 
 export interface ClientFormat {
@@ -219,7 +206,7 @@ const leftAside: Readonly<Record<string, string>> = {
 
 interface ClientFile {
   readonly tree: BranchNode
-  readonly servers: TreeMember | undefined
+  readonly servers: ConfigTree | undefined
   readonly format: ClientFormat
   /** The file's name in the import note. */
   readonly called: string
@@ -236,28 +223,20 @@ export function clientServers(
   { tree, servers, format, called, known = [], skip, change = (server) => server }: ClientFile,
   report: TranslationReport,
 ): BranchNode {
-  const shaped = shape(tree.at, { mcpServers: skip ? withoutThose(servers, skip, report) : servers })
-  report.notes.push(`read as ${called}: ${pluralize(countServers(shaped), 'server')}`)
+  const isRead = ([name, server]: readonly [string, ConfigTree]) => {
+    const reason = server.kind === 'branch' ? skip?.(server) : undefined
+    if (reason !== undefined) report.warnings.push(`the server ${name} is ignored: ${reason}`)
+    return reason === undefined
+  }
+  const read =
+    servers?.kind === 'branch' ? { ...servers, members: new Map([...servers.members].filter(isRead)) } : servers
+  const shaped = shape(tree.at, { mcpServers: read })
+  report.notes.push(`read as ${called}: ${pluralize(serverNodes(shaped).size, 'server')}`)
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
   if (others.length > 0) report.notes.push(`${pluralize(others.length, 'setting')} from ${format.label} ignored`)
   return mapServers(shaped, (server, name) => clientServer(change(server, name), name, format, report))
-}
-
-/** Drops each server for which there is a reason to skip it, with a warning. */
-function withoutThose(
-  servers: TreeMember | undefined,
-  skip: (server: BranchNode) => string | undefined,
-  report: TranslationReport,
-): TreeMember | undefined {
-  if (servers?.value.kind !== 'branch') return servers
-  const kept = [...servers.value.members].filter(([name, { value }]) => {
-    const reason = value.kind === 'branch' ? skip(value) : undefined
-    if (reason !== undefined) report.warnings.push(`the server ${name} is ignored: ${reason}`)
-    return reason === undefined
-  })
-  return { at: servers.at, value: branch(servers.value.at, kept) }
 }
 
 /** Rewrites another program's variable references to Toolway's syntax. */

@@ -2,20 +2,20 @@ import { basename } from 'node:path'
 import { pluralize } from '../../lib/message-text.ts'
 import {
   type BranchNode,
-  branch,
   type ConfigTree,
   find,
+  keyLocation,
   leaf,
   mapServers,
-  member,
-  type TreeMember,
+  membersIn,
+  withKeyAt,
   withMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import {
+  expectedMembers,
   type FormatReader,
   isTrue,
-  membersOf,
   namedServers,
   otherSections,
   shape,
@@ -33,18 +33,15 @@ const known = ['endpoint', 'auth_token', 'read_only', 'read_tools', 'enabled']
 
 function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   otherSections(tree, ['mcp_endpoints'], report)
-  const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode): BranchNode => {
-    const { endpoint, url, auth_token, read_only, read_tools, ...rest } = Object.fromEntries(
-      membersOf(branch(entry.at, fields), [...known, ...serverKeys], report),
-    )
+  const translate = (name: string, fields: BranchNode): BranchNode => {
+    const members = Object.fromEntries(expectedMembers(fields, [...known, ...serverKeys], report))
+    const { endpoint, url, auth_token, read_only, read_tools, ...rest } = members
     const address = endpoint ?? url
-    const server = shape(entry.at, {
+    const token = auth_token && !isEmpty(auth_token) ? auth_token : undefined
+    const server = shape(fields.at, {
       ...rest,
-      ...(address && { url: { at: address.at, value: withPath(address.value) } }),
-      ...(auth_token &&
-        !isEmpty(auth_token.value) && {
-          auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
-        }),
+      ...(address && { url: withPath(address) }),
+      ...(token && { auth: shape(keyLocation(token), { type: leaf(keyLocation(token), 'bearer'), token }) }),
       ...(read_tools && { readTools: read_tools }),
       // Files in this format rarely list the tools that read, so trust the server's annotations.
       ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
@@ -52,8 +49,8 @@ function translateEndpoints(tree: BranchNode, report: TranslationReport): Branch
     return normaliseServer(server, name, report)
   }
   const servers = namedServers(find(tree, ['mcp_endpoints']), translate, report)
-  report.notes.push(`read as an mcp_endpoints file: ${pluralize(servers?.members.size ?? 0, 'server')}`)
-  const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
+  report.notes.push(`read as an mcp_endpoints file: ${pluralize(membersIn(servers).size, 'server')}`)
+  const trusted = [...membersIn(servers)].filter(([, server]) => isTrue(find(server, ['readOnly'])))
   if (trusted.length > 0) {
     const names = trusted.map(([name]) => name).join(', ')
     report.notes.push(
@@ -82,28 +79,28 @@ export const gatewayRules: FormatReader = {
   recognises: (tree) =>
     basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined,
   translate(tree, report) {
-    const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
+    const members = expectedMembers(tree, ['agents', 'defaults', '$schema'], report)
     const defaults = members.get('defaults')
-    const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
+    const deny = expectedMembers(defaults, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
     const agents = members.get('agents')
-    const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
     report.notes.push(
-      `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
+      `read as an agent gateway's rules: ${pluralize(membersIn(agents).size, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
     )
+    const at = defaults?.at ?? tree.at
     return shape(tree.at, {
       agents,
       // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
       policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
-      defaults: {
-        at: defaults?.at ?? tree.at,
-        value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
-      },
+      defaults: withKeyAt(
+        shape(at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
+        defaults ? keyLocation(defaults) : tree.at,
+      ),
     })
   },
 }
 
 /** Gives each caller its own connection, except to servers that set `session` (docs/decisions/0055). */
 export const withCallerSessions = (tree: BranchNode): BranchNode =>
-  mapServers(tree, (server, _, at) =>
-    server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),
+  mapServers(tree, (server) =>
+    server.members.has('session') ? server : withMember(server, 'session', leaf(keyLocation(server), 'caller')),
   )

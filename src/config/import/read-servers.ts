@@ -17,23 +17,33 @@ import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
 import {
   type BranchNode,
-  branch,
+  type ConfigTree,
   isWithin,
+  keyLocation,
   type LeafNode,
-  type ListNode,
+  leafText,
+  leavesIn,
   mapLeaves,
   matchesPath,
-  member,
   type Path,
   type SourceFile,
   toPlain,
+  withKeyAt,
   withoutMember,
 } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
 import { plainSchemes, translate } from './dialect.ts'
-import { namesIn, validNames } from './server-identity.ts'
-import { type ConfigDialect, isForeign, mapText, type TranslationReport } from './shape.ts'
+import { validNames } from './server-identity.ts'
+import {
+  type ConfigDialect,
+  createReport,
+  isForeign,
+  mapText,
+  sectionMembers,
+  shape,
+  type TranslationReport,
+} from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>
@@ -84,38 +94,32 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   if (problems.length > 0) return { ...nothingIn(path), problems: [...problems] }
   const { tree: translated, ...translation } = translate(tree, home, kind)
   const portable = mapLeaves(mapLeaves(translated, asText), carried) as BranchNode
-  const section = portable.members.get('mcpServers')?.value
-  const members = section?.kind === 'branch' ? [...section.members] : []
   const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
-  const nameOf = validNames(namesIn(portable))
-  const servers = members.flatMap(([written, { value }]) => {
+  const members = sectionMembers(portable.members.get('mcpServers'), translation)
+  const nameOf = validNames(members.keys())
+  const servers = [...members].flatMap(([written, node]) => {
     const name = isForeign(translation.dialect) ? nameOf(written) : written
-    const read =
-      value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value)
-    return name === written ? read : read.map((server) => ({ ...server, invalidName: written }))
+    const read = node.kind === 'branch' ? readServer(name, node, plain, translation.problems) : notServer(name, node)
+    return read && name !== written ? { ...read, invalidName: written } : (read ?? [])
   })
   const own = servers.flatMap((server) => server.problems)
   return {
     path,
     ...translation,
-    problems: [
-      ...translation.problems.filter((problem) => !own.includes(problem)),
-      ...(section && section.kind !== 'branch' ? notSection(section) : []),
-    ],
+    problems: translation.problems.filter((problem) => !own.includes(problem)),
     servers,
     sections: otherSections.filter((key) => portable.members.has(key)),
   }
 }
 
-/** Reports a value that is not a section; an empty one counts as absent. */
-const notSection = (part: LeafNode | ListNode): ConfigProblem[] =>
-  part.kind === 'leaf' && part.value === null ? [] : [problemAt(part.at, 'expected a section (key: value)')]
-
-const notServer = (name: string, part: LeafNode | ListNode): ReadServer[] =>
-  notSection(part).map((problem) => ({
-    ...{ name, definition: {}, key: part.at.key, impliedFolder: undefined, plain: [] },
-    problems: [problem],
-  }))
+/** A value that is not a section, as a server with a problem. An empty one counts as absent. */
+function notServer(name: string, node: ConfigTree): ReadServer | undefined {
+  const report = createReport()
+  sectionMembers(node, report)
+  const { problems } = report
+  if (problems.length === 0) return undefined
+  return { name, definition: {}, key: node.at.key, impliedFolder: undefined, plain: [], problems }
+}
 
 function readServer(
   name: string,
@@ -126,7 +130,10 @@ function readServer(
   const { key } = server.at
   const copy = mapLeaves(server, (part) => mapText(part, (text) => escapeSchemes(text, plain))) as BranchNode
   // Validate without `envFile`: that file is not read here, and its variables cannot make the server invalid.
-  const outcome = validate(interpolate(alone(name, withoutMember(copy, 'envFile')), {}).tree)
+  const alone = shape(copy.at, {
+    mcpServers: shape(copy.at, { [name]: withKeyAt(withoutMember(copy, 'envFile'), copy.at) }),
+  })
+  const outcome = validate(interpolate(alone, {}).tree)
   return {
     name,
     definition: toPlain(server) as ServerDefinition,
@@ -145,7 +152,7 @@ function impliedFolder(server: BranchNode): string | undefined {
   const [command, cwd] = ['command', 'cwd'].map((key) => server.members.get(key))
   if (!command) return undefined
   if (!cwd) return folderOf(server.at.file.path)
-  return cwd.at === command.at ? unescapeVariables(String(toPlain(cwd.value))) : undefined
+  return keyLocation(cwd) === keyLocation(command) ? unescapeVariables(String(toPlain(cwd))) : undefined
 }
 
 /**
@@ -153,20 +160,13 @@ function impliedFolder(server: BranchNode): string | undefined {
  * in a configuration that is loaded, references that are invalid, unless the server is disabled.
  */
 function unusable(server: BranchNode, plain: readonly ReferenceScheme[]): ConfigProblem[] {
-  const found: ConfigProblem[] = []
   const isOff = isDisabled(server)
-  mapLeaves(server, (part) => {
-    const text = typeof part.value === 'string' && !isOff ? escapeSchemes(part.value, plain) : ''
-    const fault = invalidReference(text)
-    if (part.finish) found.push(problemAt(part.at, 'a variable cannot be imported here; write the value itself'))
-    else if (fault !== undefined) found.push(problemAt(part.at, fault))
-    return part
+  return leavesIn(server).flatMap(([part]) => {
+    const text = isOff ? '' : escapeSchemes(leafText(part) ?? '', plain)
+    const fault = part.finish ? 'a variable cannot be imported here; write the value itself' : invalidReference(text)
+    return fault === undefined ? [] : [problemAt(part.at, fault)]
   })
-  return found
 }
-
-const alone = (name: string, server: BranchNode): BranchNode =>
-  branch(server.at, [['mcpServers', member(branch(server.at, [[name, member(server)]]))]])
 
 const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
 

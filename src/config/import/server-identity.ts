@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonical } from '../../json/canonical-json.ts'
 import { serverName } from '../schema/mcp-servers.ts'
-import { type BranchNode, branch, type TreeMember, withMember } from '../tree.ts'
+import { type BranchNode, serverNodes, withMember } from '../tree.ts'
 import { plainName } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
@@ -92,21 +92,17 @@ function namesOf(word: string): string[] {
 /** Renames servers whose names are invalid in Toolway, with a note: some clients allow sentences or URLs as names. */
 export function withPlainNames(tree: BranchNode, nameOf: NameOf, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
-  if (servers?.value.kind !== 'branch') return tree
-  const renamed = new Map<string, TreeMember>()
-  for (const [name, entry] of servers.value.members) {
+  if (servers?.kind !== 'branch') return tree
+  const renamed = [...servers.members].map(([name, server]) => {
     const other = nameOf(name)
     if (other !== name) report.notes.push(`the server ${name} was renamed to ${other}`)
-    renamed.set(other, entry)
-  }
-  return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, renamed) })
+    return [other, server] as const
+  })
+  return withMember(tree, 'mcpServers', { ...servers, members: new Map(renamed) })
 }
 
 /** The names of a document's servers, as written. */
-export function namesIn(tree: BranchNode): readonly string[] {
-  const servers = tree.members.get('mcpServers')?.value
-  return servers?.kind === 'branch' ? [...servers.members.keys()] : []
-}
+export const namesIn = (tree: BranchNode): readonly string[] => [...serverNodes(tree).keys()]
 
 type NameOf = (written: string) => string
 

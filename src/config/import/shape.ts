@@ -4,48 +4,52 @@ import {
   type BranchNode,
   branch,
   type ConfigTree,
+  find,
+  itemsIn,
+  keyLocation,
   type LeafNode,
   leaf,
+  leafText,
+  membersIn,
   type SourceLocation,
-  type TreeMember,
+  withKeyAt,
+  withoutMember,
 } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 
 /** Builds a section; undefined parts are omitted. */
-export function shape(
-  at: SourceLocation,
-  parts: Readonly<Record<string, TreeMember | ConfigTree | undefined>>,
-): BranchNode {
-  const members: [string, TreeMember][] = []
-  for (const [key, part] of Object.entries(parts)) {
-    if (part !== undefined)
-      members.push([key, 'value' in part && !('kind' in part) ? part : { at: part.at, value: part as ConfigTree }])
-  }
-  return branch(at, members)
-}
+export const shape = (at: SourceLocation, parts: Readonly<Record<string, ConfigTree | undefined>>): BranchNode =>
+  branch(
+    at,
+    Object.entries(parts).flatMap(([key, part]) => (part ? [[key, part] as const] : [])),
+  )
 
 /** Returns the members of another program's section. Unknown keys are removed and reported as problems. */
-export function membersOf(
+export function expectedMembers(
   section: ConfigTree | undefined,
-  known: readonly string[] | undefined,
+  known: readonly string[],
   report: TranslationReport,
-): Map<string, TreeMember> {
-  if (section === undefined || (section.kind === 'leaf' && section.value === null)) return new Map()
-  if (section.kind !== 'branch') {
-    report.problems.push(problemAt(section.at, 'expected a section (key: value)'))
-    return new Map()
-  }
-  const members = new Map(section.members)
-  for (const [key, entry] of section.members) {
-    if (known === undefined || known.includes(key)) continue
-    const problem = unknownKeyAt(entry.at, key, known)
+): Map<string, ConfigTree> {
+  const members = sectionMembers(section, report)
+  for (const [key, part] of members) {
+    if (known.includes(key)) continue
+    const problem = unknownKeyAt(keyLocation(part), key, known)
     report.problems.push(problem)
     members.delete(key)
     // Use the value for the suggested key as well, so that a typo is not also reported as a missing key.
     const { suggestion } = problem
-    if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, entry)
+    if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, part)
   }
   return members
+}
+
+/** The members of a section that may be empty. Reports any other value. */
+export function sectionMembers(section: ConfigTree | undefined, report: TranslationReport): Map<string, ConfigTree> {
+  const isEmpty = section === undefined || (section.kind === 'leaf' && section.value === null)
+  if (!isEmpty && section.kind !== 'branch') {
+    report.problems.push(problemAt(section.at, 'expected a section (key: value)'))
+  }
+  return new Map(membersIn(section))
 }
 
 /** Negates a boolean, even if its value comes from a variable. */
@@ -65,7 +69,10 @@ export const mapText = <Part extends ConfigTree>(part: Part, change: (text: stri
   part.kind === 'leaf' && typeof part.value === 'string' ? instead(part, change(part.value)) : part
 
 /** Replaces the value and keeps the source location. */
-export const instead = (part: LeafNode, value: LeafNode['value']): LeafNode => leaf(part.at, value, part.written)
+export const instead = ({ at, keyAt, written }: LeafNode, value: LeafNode['value']): LeafNode => ({
+  ...leaf(at, value, written),
+  ...(keyAt && { keyAt }),
+})
 
 export interface TranslationReport {
   /** Messages shown by `toolway validate`. */
@@ -105,7 +112,8 @@ const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
  */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
-  for (const [key, { at }] of tree.members) {
+  for (const [key, part] of tree.members) {
+    const at = keyLocation(part)
     if (known.includes(key)) continue
     if (neverIgnored.includes(key)) {
       const message = `Toolway's own section ${key} has no effect in a file with ${known.find((name) => tree.members.has(name))}; put it in a separate file and pass both with --config`
@@ -123,28 +131,22 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
 /** Converts a list of `{name, …}` entries to servers. Two dialects list their servers in this form. */
 export function namedServers(
   servers: ConfigTree | undefined,
-  translate: (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) => BranchNode,
+  translate: (name: string, fields: BranchNode) => BranchNode,
   report: TranslationReport,
 ): BranchNode | undefined {
   if (servers === undefined) return undefined
-  const named = new Map<string, TreeMember>()
-  if (servers.kind !== 'list') {
-    if (servers.kind !== 'leaf' || servers.value !== null) {
-      report.problems.push(problemAt(servers.at, 'expected a list of servers'))
-    }
-    return branch(servers.at, named)
+  if (servers.kind !== 'list' && !(servers.kind === 'leaf' && servers.value === null)) {
+    report.problems.push(problemAt(servers.at, 'expected a list of servers'))
   }
-  for (const entry of servers.items) {
-    const name = entry.kind === 'branch' ? entry.members.get('name')?.value : undefined
-    if (entry.kind !== 'branch' || name?.kind !== 'leaf' || typeof name.value !== 'string' || name.value === '') {
-      report.problems.push(problemAt(name?.at ?? entry.at, 'expected a server with a name'))
-    } else if (named.has(name.value)) {
-      report.problems.push(problemAt(name.at, `duplicate server name ${name.value}; choose another name`))
-    } else {
-      const fields = new Map(entry.members)
-      fields.delete('name')
-      named.set(name.value, { at: name.at, value: translate(name.value, fields, entry) })
-    }
+  const named = new Map<string, ConfigTree>()
+  for (const entry of itemsIn(servers)) {
+    const nameLeaf = find(entry, ['name'])
+    const name = leafText(nameLeaf)
+    if (entry.kind !== 'branch' || !nameLeaf || !name) {
+      report.problems.push(problemAt((nameLeaf ?? entry).at, 'expected a server with a name'))
+    } else if (named.has(name)) {
+      report.problems.push(problemAt(nameLeaf.at, `duplicate server name ${name}; choose another name`))
+    } else named.set(name, withKeyAt(translate(name, withoutMember(entry, 'name')), nameLeaf.at))
   }
   return branch(servers.at, named)
 }

@@ -1,5 +1,5 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type TreeMember } from '../tree.ts'
+import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, withKeyAt } from '../tree.ts'
 import { createBounds, type Parsed, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
@@ -41,7 +41,7 @@ export function parseJson(file: SourceFile): Parsed {
     if (node.type === 'array')
       return { kind: 'list', at, items: (node.children ?? []).map((item, index) => build(item, [...path, index])) }
     if (node.type !== 'object') return leaf(at, node.value, file.text.slice(node.offset, node.offset + node.length))
-    const members = new Map<string, TreeMember>()
+    const members = new Map<string, ConfigTree>()
     for (const property of node.children ?? []) {
       const [keyNode, valueNode] = property.children ?? []
       if (!keyNode || !valueNode) continue
@@ -49,7 +49,7 @@ export function parseJson(file: SourceFile): Parsed {
       const here = [...path, key]
       const keyAt = { file, offset: keyNode.offset, key: keyPath(here) }
       if (members.has(key)) errors.push({ message: 'duplicate key', offset: keyNode.offset, key: keyAt.key })
-      members.set(key, { at: keyAt, value: build(valueNode, here) })
+      members.set(key, withKeyAt(build(valueNode, here), keyAt))
     }
     return branch(at, members)
   }

@@ -1,6 +1,14 @@
 import { parse, TomlError } from 'smol-toml'
-import { parseJson } from '../../json/parse-json.ts'
-import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
+import {
+  branch,
+  type ConfigTree,
+  keyPath,
+  leaf,
+  type Path,
+  type SourceFile,
+  type SourceLocation,
+  withKeyAt,
+} from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
 /** Parses TOML 1.0. The parser does not return positions, so `scanToml` finds them in a second pass. */
@@ -28,7 +36,7 @@ export function parseToml(file: SourceFile): Parsed {
     const members = Object.entries(part).map(([key, item]) => {
       const here = [...path, key]
       const keyAt = { file, offset: places.placeOf(here)?.key.start ?? offset, key: keyPath(here) }
-      return [key, { at: keyAt, value: build(item, here, keyAt.offset) }] as const
+      return [key, withKeyAt(build(item, here, keyAt.offset), keyAt)] as const
     })
     return branch(at, members)
   }
@@ -44,13 +52,8 @@ const firstLine = (message: string) =>
   (message.split('\n', 1)[0] as string).replace(/^Invalid TOML document:\s*/, '').trim()
 
 function offsetOf(text: string, line: number, column: number): number {
-  let offset = 0
-  for (let current = 1; current < line; current++) {
-    const end = text.indexOf('\n', offset)
-    if (end < 0) break
-    offset = end + 1
-  }
-  return Math.min(text.length, offset + column - 1)
+  const above = text.split('\n').slice(0, line - 1)
+  return Math.min(text.length, above.reduce((offset, { length }) => offset + length + 1, 0) + column - 1)
 }
 
 interface Span {
@@ -220,11 +223,4 @@ class TomlScanner {
 }
 
 /** The key that is written in quotation marks. */
-const keyIn = (quoted: string): string =>
-  quoted.startsWith('"') ? unescaped(quoted.slice(1, -1)) : quoted.slice(1, -1)
-
-/** Unescapes a basic string's content. Content that is not valid as JSON is returned unchanged. */
-function unescaped(content: string): string {
-  const text = parseJson(`"${content}"`)
-  return typeof text === 'string' ? text : content
-}
+const keyIn = (quoted: string): string => Object.keys(parse(`${quoted} = 0`))[0] ?? ''

@@ -2,12 +2,13 @@ import { isAlias, isMap, isScalar, isSeq, type Node, type ParsedNode, parseDocum
 import {
   branch,
   type ConfigTree,
+  keyLocation,
   keyPath,
   leaf,
   type Path,
   type Scalar,
   type SourceFile,
-  type TreeMember,
+  withKeyAt,
 } from '../tree.ts'
 import { createBounds, type Parsed, RejectedDocument, type SyntaxFault } from './parsed.ts'
 
@@ -52,9 +53,9 @@ export function parseYaml(file: SourceFile): Parsed {
     return leaf(at, null)
   }
 
-  const membersOf = (map: YAMLMap, path: Path): Map<string, TreeMember> => {
-    const members = new Map<string, TreeMember>()
-    const merged: TreeMember[] = []
+  const membersOf = (map: YAMLMap, path: Path): Map<string, ConfigTree> => {
+    const members = new Map<string, ConfigTree>()
+    const merged: ConfigTree[] = []
     for (const { key: keyNode, value: valueNode } of map.items) {
       const offset = (keyNode as ParsedNode | null)?.range?.[0] ?? 0
       if (!isScalar(keyNode)) {
@@ -64,16 +65,16 @@ export function parseYaml(file: SourceFile): Parsed {
       const key = typeof keyNode.value === 'string' ? keyNode.value : (keyNode.source ?? String(keyNode.value))
       const here = [...path, key]
       const keyAt = { file, offset, key: keyPath(here) }
-      const entry = { at: keyAt, value: build(valueNode as Node, here, offset) }
+      const entry = withKeyAt(build(valueNode as Node, here, offset), keyAt)
       if (key === '<<' && keyNode.type === 'PLAIN') merged.push(entry)
       else if (members.has(key)) errors.push({ message: 'duplicate key', offset, key: keyAt.key })
       else members.set(key, entry)
     }
     // The map's own keys override merged ones.
-    for (const { at, value } of merged) {
-      for (const source of value.kind === 'list' ? value.items : [value]) {
+    for (const part of merged) {
+      for (const source of part.kind === 'list' ? part.items : [part]) {
         if (source.kind !== 'branch') {
-          errors.push({ message: 'only maps can be merged in with <<', offset: at.offset, key: at.key })
+          errors.push({ message: 'only maps can be merged in with <<', ...keyLocation(part) })
         } else for (const [key, inherited] of source.members) if (!members.has(key)) members.set(key, inherited)
       }
     }

@@ -5,18 +5,18 @@ const failures = numeric({ min: 1 }).describe('Number of consecutive failures th
 const rate = numeric({ max: 1, whole: false }).describe('Share of failed calls in the window that opens the breaker.')
 const minimumCalls = numeric({ min: 1 }).describe('Minimum number of calls in the window for rate to apply.')
 const window = limit().describe('Length of the window.')
-const openForText =
-  'How long the breaker stays open before it allows a trial call. Doubled after each failed trial, up to 2 minutes (or openFor, if longer); reset by a success.'
-const openFor = limit().describe(openForText)
+const openFor = limit().describe(
+  'How long the breaker stays open before it allows a trial call. Doubled after each failed trial, up to 2 minutes (or openFor, if longer); reset by a success.',
+)
 const halfOpenCalls = numeric({ min: 1 }).describe('Number of trial calls while the breaker is half-open.')
 
 export const breakerSection = z.strictObject({
-  failures: failures.prefault(5).describe('Number of consecutive failures that open the breaker.'),
-  rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens the breaker.'),
-  minimumCalls: minimumCalls.prefault(20).describe('Minimum number of calls in the window for rate to apply.'),
-  window: window.prefault('30s').describe('Length of the window.'),
-  openFor: openFor.prefault('15s').describe(openForText),
-  halfOpenCalls: halfOpenCalls.prefault(1).describe('Number of trial calls while the breaker is half-open.'),
+  failures: failures.prefault(5),
+  rate: rate.prefault(0.5),
+  minimumCalls: minimumCalls.prefault(20),
+  window: window.prefault('30s'),
+  openFor: openFor.prefault('15s'),
+  halfOpenCalls: halfOpenCalls.prefault(1),
 })
 
 /** Overrides for one server. Missing keys are taken from the `breaker` section. */
