@@ -203,7 +203,7 @@ class StatelessStdio implements Disposable {
   readonly #protocol: StatelessProtocol
   readonly #options: StdioOptions
   readonly #writer: LineWriter
-  readonly #requests = new InFlight<Id, ResponseChannel>()
+  #requests = new InFlight<Id, ResponseChannel>()
   /** All callers for which servers may hold state. */
   readonly #callers = new Map<string, Caller>()
 
@@ -253,7 +253,7 @@ class StatelessStdio implements Disposable {
   [Symbol.dispose](): void {
     this.#protocol.drain()
     for (const { owner } of this.#requests.values()) owner?.cancel()
-    this.#requests.clear()
+    this.#requests = new InFlight()
     for (const caller of this.#callers.values()) this.#options.access.sessionEnded(caller)
   }
 
