@@ -185,10 +185,10 @@ async function openOpenAi(
   { access, authenticate, current, budgets, clock, log }: HttpServerOptions,
   { admit, bodies, hosts }: ListeningServer,
 ): Promise<HttpEndpoint> {
-  const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
+  const { OpenAiEndpoint } = await import('../openai/endpoint.ts')
   const { traced } = current
   const answers = budgets.chat_answers
-  return createOpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, answers, clock, log })
+  return new OpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, answers, clock, log })
 }
 
 const ignoreError = () => {}
