@@ -44,26 +44,18 @@ export class EventStore {
     const { caller } = newest
     this.#sessions.delete(newest)
     this.#sessions.add(newest)
-    this.#evict(
-      newest,
-      (session) => session.caller === caller,
-      () => budget.usedBy(caller) > budget.perCaller,
-    )
-    this.#evict(
-      newest,
-      () => true,
-      () => budget.used > budget.limit,
-    )
+    this.#evict(newest, () => budget.usedBy(caller) > budget.perCaller, caller)
+    this.#evict(newest, () => budget.used > budget.limit)
   }
 
   forget(session: SessionEvents): void {
     this.#sessions.delete(session)
   }
 
-  #evict(newest: SessionEvents, isConcerned: (session: SessionEvents) => boolean, isTooMuch: () => boolean): void {
+  #evict(newest: SessionEvents, isTooMuch: () => boolean, caller?: string): void {
     if (!isTooMuch()) return
     for (const session of this.#sessions) {
-      if (!isConcerned(session)) continue
+      if (caller !== undefined && session.caller !== caller) continue
       while (isTooMuch() && session.evict(session === newest)) this.budget.shed()
       if (!isTooMuch() || session === newest) return
       // This session has no events left. It is inserted again when it gets a new one.
