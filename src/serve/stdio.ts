@@ -240,14 +240,9 @@ class StatelessStdio implements Disposable {
   notification(inbound: InboundNotification): void {
     const { access, caller, log } = this.#options
     if (inbound.method !== 'notifications/cancelled') return
-    const params = definedNotificationParams(inbound, { revision: modernRevision }, log, (fault) =>
-      recordMalformed(access, caller, fault),
-    )
-    if (params === undefined) return
-    const id = params.requestId as Id
-    const { owner } = this.#requests.get(id) ?? {}
-    this.#requests.take(id)
-    owner?.cancel()
+    const malformed = (fault: string) => recordMalformed(access, caller, fault)
+    const params = definedNotificationParams(inbound, { revision: modernRevision }, log, malformed)
+    if (params) this.#requests.take(params.requestId as Id)?.owner?.cancel()
   }
 
   [Symbol.dispose](): void {
