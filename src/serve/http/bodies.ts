@@ -144,8 +144,8 @@ const refusedMs = 500
 
 const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body is incomplete.')
 
-const bodyTooLarge = (limit: number) =>
-  new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
+const bodyTooLarge = (limit: number, setting = 'server.maxBody') =>
+  new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise ${setting}.`)
 
 const bodyTooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
@@ -169,7 +169,7 @@ export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: per
       let own = 0
       return {
         add(bytes) {
-          if (own + bytes > perCaller) throw overCallerBudget(perCaller)
+          if (own + bytes > perCaller) throw bodyTooLarge(perCaller, 'server.maxInFlightPerCaller')
           const reached = budget.take(caller, bytes)
           if (reached === 'caller') {
             throw tooManyBodyBytes('Your requests in flight exceed', perCaller, 'server.maxInFlightPerCaller')
@@ -191,13 +191,6 @@ const tooManyBodyBytes = (who: string, limit: number, rule: string) =>
     retryAfterMs: bodyRetryAfterMs,
     rule,
   })
-
-const overCallerBudget = (limit: number) =>
-  new HttpError(
-    413,
-    rpcCodes.request,
-    `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
-  )
 
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
