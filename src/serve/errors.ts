@@ -34,7 +34,7 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
   if (thrown instanceof ServerError) return { error: thrown.error.bytes }
   if (thrown instanceof ProtocolError) {
     const { code, message, data } = thrown
-    return { error: data === undefined ? { code, message } : { code, message, data } }
+    return { error: { code, message, data } }
   }
   const error = toolwayError(thrown, method, log)
   const { kind, message, data } = error
@@ -165,9 +165,8 @@ export function sendHttpError(response: ServerResponse, refusal: HttpError, cloc
   linger(response, clock)
 }
 
-function rpcError({ code, message, details: { id = null, data } }: HttpError): Buffer {
-  return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
-}
+const rpcError = ({ code, message, details: { id = null, data } }: HttpError): Buffer =>
+  errorBytes(id, { code, message, data })
 
 /** Maximum size of a rejected body that is still read to the end, so that the connection can be reused. */
 const maxDrainedBody = 64 * 1024

@@ -85,7 +85,7 @@ export type BatchAnswer = { readonly server: string; readonly tool: string } & (
   | { readonly ok: false; readonly error: { readonly code: string | number; readonly message: string } }
 )
 
-export interface ProgramAccessOptions {
+interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
   localAs(agent: string | undefined): Caller
   isClosed(): boolean
@@ -139,14 +139,10 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
       const view = access.view(callerFor(options))
       using _ = holdOpen()
       await view.ready()
-      const server = options.server ?? undefined
-      const tools = view.shown('direct').filter(({ entry }) => server === undefined || entry.server === server)
-      return tools.map(({ name, entry, definition }) => ({
-        ...definition,
-        name,
-        server: entry.server,
-        tool: entry.name,
-      }))
+      return view
+        .shown('direct')
+        .map(({ name, entry, definition }) => ({ ...definition, name, server: entry.server, tool: entry.name }))
+        .filter(({ server }) => server === (options.server ?? server))
     },
     async call(tool, args = {}, options = {}) {
       if (typeof tool !== 'string') throw new TypeError('The first argument of call must be the name of a tool.')

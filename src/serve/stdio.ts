@@ -203,7 +203,7 @@ class StatelessStdio implements Disposable {
   readonly #protocol: StatelessProtocol
   readonly #options: StdioOptions
   readonly #writer: LineWriter
-  readonly #requests = new InFlight<Id, ResponseChannel>()
+  #requests = new InFlight<Id, ResponseChannel>()
   /** All callers for which servers may hold state. */
   readonly #callers = new Map<string, Caller>()
 
@@ -240,18 +240,15 @@ class StatelessStdio implements Disposable {
   notification(inbound: InboundNotification): void {
     const { access, caller, log } = this.#options
     if (inbound.method !== 'notifications/cancelled') return
-    const params = definedNotificationParams(inbound, { revision: modernRevision }, log, (fault) =>
-      recordMalformed(access, caller, fault),
-    )
-    if (params === undefined) return
-    const id = params.requestId as Id
-    this.#requests.take(id)?.owner?.cancel()
+    const malformed = (fault: string) => recordMalformed(access, caller, fault)
+    const params = definedNotificationParams(inbound, { revision: modernRevision }, log, malformed)
+    if (params) this.#requests.take(params.requestId as Id)?.owner?.cancel()
   }
 
   [Symbol.dispose](): void {
     this.#protocol.drain()
     for (const { owner } of this.#requests.values()) owner?.cancel()
-    this.#requests.clear()
+    this.#requests = new InFlight()
     for (const caller of this.#callers.values()) this.#options.access.sessionEnded(caller)
   }
 

@@ -1,64 +1,49 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
-/** How many buckets each call inspects to find unused ones to evict. */
-const maxInspectedBuckets = 8
+/** How many unused buckets each call may forget: more than it can add, so that memory shrinks without long pauses. */
+const maxForgotten = 16
 
 const callAllowed: Taken = { allowed: true }
 
 /**
- * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: there are two generations of
- * buckets, which rotate at most once a minute, and a rotation drops the older generation as a whole. A bucket that
- * still holds calls is never dropped, because those calls would no longer count.
+ * Buckets in this process (F8). Those without a call in the last minute are forgotten, the least recently used first. A
+ * bucket that still holds calls is never dropped, because those calls would no longer count.
  */
 export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly size: number } {
-  let young = new Map<string, CallTimes>()
-  let old = new Map<string, CallTimes>()
-  let turnedAt = Number.NEGATIVE_INFINITY
+  /** The least recently used first. */
+  const used = new Map<string, CallTimes>()
   let latest = Number.NEGATIVE_INFINITY
   /** The buckets for the current call; the array is reused to avoid allocations. */
   const found: CallTimes[] = []
 
-  const turn = (now: number) => {
-    if (now - turnedAt < limitWindowMs) return
-    // After two minutes the young generation is unused too: a call in between would have rotated the generations.
-    old = now - turnedAt < 2 * limitWindowMs ? young : new Map()
-    young = new Map()
-    turnedAt = now
-  }
-
-  const makeRoom = (now: number) => {
-    const among = old.size > 0 ? old : young
-    let looked = 0
-    for (const [key, times] of among) {
-      if (looked++ === maxInspectedBuckets) return
-      among.delete(key)
-      // Move a bucket that is in use to the end, so that the next call inspects others.
-      if (times.count(now) > 0) among.set(key, times)
+  const forgetUnused = (now: number) => {
+    if (now - latest >= limitWindowMs) used.clear()
+    let forgotten = 0
+    for (const [key, times] of used) {
+      if (times.count(now) > 0 || forgotten++ === maxForgotten) return
+      used.delete(key)
     }
   }
 
   const timesOf = (key: string, now: number): CallTimes => {
-    const known = young.get(key)
-    if (known) return known
-    const kept = old.get(key)
-    if (kept) old.delete(key)
-    else if (young.size + old.size >= most) throw noRoom(turnedAt + limitWindowMs - now)
-    const times = kept ?? new CallTimes()
-    young.set(key, times)
+    const known = used.get(key)
+    if (!known && used.size >= most) throw noRoom(used, now)
+    const times = known ?? new CallTimes()
+    used.delete(key)
+    used.set(key, times)
     return times
   }
 
   return {
     get size() {
-      return young.size + old.size
+      return used.size
     },
     take(buckets, time) {
       // Never go back in time: workers on one machine share the clock, but their messages can arrive out of order.
       const now = Math.max(time, latest)
+      forgetUnused(now)
       latest = now
-      turn(now)
-      if (young.size + old.size > most - buckets.length) makeRoom(now)
       let waitMs = 0
       let waitsFor = ''
       found.length = 0
@@ -77,7 +62,9 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
   }
 }
 
-function noRoom(retryAfterMs: number): ToolwayError {
+function noRoom(used: ReadonlyMap<string, CallTimes>, now: number): ToolwayError {
+  const [oldest] = used.values()
+  const retryAfterMs = oldest?.waitMs(1, now) ?? 0
   const sentence = `Too many rate limits are in use at once; try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
 }

@@ -57,11 +57,6 @@ export function memoryCache(limits: CacheLimits): CacheStore {
     kept.delete(item)
   }
 
-  const dropGroup = (group: Group) => {
-    // The amortized cost of this loop is constant, because each item is put once and dropped at most once.
-    for (const item of group.items.values()) remove(item)
-  }
-
   return {
     get(name, key, now) {
       const group = groupOf(name)
@@ -94,10 +89,10 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       const group = groups.get(name)
       if (!group) return
       group.mark = ++lastMark
-      dropGroup(group)
+      for (const item of group.items.values()) remove(item)
     },
     clear() {
-      for (const group of groups.values()) dropGroup(group)
+      for (const { items } of groups.values()) for (const item of items.values()) remove(item)
       // Marks issued earlier become invalid, because they belong to groups that no longer exist.
       groups.clear()
     },

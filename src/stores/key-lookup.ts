@@ -39,10 +39,8 @@ export class ApiKeyLookup {
   constructor(options: KeyLookupOptions) {
     this.#options = options
     for (const key of options.configured) {
-      if (this.#isConfigured(key)) {
-        const sentence = 'auth.keys has two keys with this id or with the same hash; the first one is used'
-        options.log.warn({ key: key.id }, sentence)
-      } else this.#configured.set(key.hash, key)
+      if (this.#isConfigured(key)) options.log.warn({ key: key.id }, repeatedKey)
+      else this.#configured.set(key.hash, key)
       this.#configuredIds.add(key.id)
     }
     this.changed()
@@ -116,12 +114,11 @@ export class ApiKeyLookup {
     const key = { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) }
     if (!previous) return [[hash, key]]
     const old = { ...key, hash: previous.hash, expires: Date.parse(previous.until), previous: true }
-    return [
-      [hash, key],
-      [old.hash, old],
-    ]
+    return [key, old].map((each) => [each.hash, each])
   }
 }
+
+const repeatedKey = 'auth.keys has two keys with this id or with the same hash; the first one is used'
 
 interface KeyLookupOptions {
   readonly configured: readonly ConfiguredKey[]

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
-import { lockFile, writeAtomic } from '../lib/files.ts'
+import { lockFile, makeFolder, writeAtomic } from '../lib/files.ts'
 import { asRecord } from '../lib/is-record.ts'
 
 /** When each key was last used, in milliseconds since the epoch, by `usageName`. */
@@ -19,34 +18,37 @@ const maxTimes = 10_000
 
 const fileIn = (folder: string): string => join(folder, 'key-usage.json')
 
+interface KeyUsageOptions {
+  readonly folder: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
 /**
  * Remembers when keys were used: in memory for each process, and in a file in the state folder that processes share.
  * A failure to write it is logged, and never fails a request.
  */
 export class KeyUsage implements AsyncDisposable {
-  readonly #folder: string
-  readonly #clock: Clock
-  readonly #log: Log
+  readonly #options: KeyUsageOptions
   #unwritten = new Map<string, number>()
   #timer: Timer | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor({ folder, clock, log }: { folder: string; clock: Clock; log: Log }) {
-    this.#folder = folder
-    this.#clock = clock
-    this.#log = log
+  constructor(options: KeyUsageOptions) {
+    this.#options = options
   }
 
   note(id: string, previous?: boolean): void {
-    this.#unwritten.set(usageName(id, previous), this.#clock.now())
-    this.#timer ??= this.#clock.after(usageWriteMs, () => {
+    const { clock } = this.#options
+    this.#unwritten.set(usageName(id, previous), clock.now())
+    this.#timer ??= clock.after(usageWriteMs, () => {
       this.#writing = this.#write()
     })
   }
 
   /** The uses of all processes that share the state folder; those of other processes may be a minute old. */
   lastUses(): LastUses {
-    return latestOf(readLastUses(this.#folder), this.#unwritten)
+    return latestOf(readLastUses(this.#options.folder), this.#unwritten)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -60,15 +62,16 @@ export class KeyUsage implements AsyncDisposable {
     const times = this.#unwritten
     if (times.size === 0) return
     this.#unwritten = new Map()
-    const file = fileIn(this.#folder)
+    const { folder, log } = this.#options
+    const file = fileIn(folder)
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder)
       await using _lock = await lockFile(`${file}.lock`)
-      const all = [...latestOf(readLastUses(this.#folder), times)].sort(([, a], [, b]) => b - a).slice(0, maxTimes)
+      const all = [...latestOf(readLastUses(folder), times)].sort(([, a], [, b]) => b - a).slice(0, maxTimes)
       await writeAtomic(file, `${JSON.stringify(Object.fromEntries(all))}\n`)
     } catch (error) {
       this.#unwritten = latestOf(times, this.#unwritten)
-      this.#log.warn({ err: error, file }, 'could not record when API keys were used')
+      log.warn({ err: error, file }, 'could not record when API keys were used')
     }
   }
 }

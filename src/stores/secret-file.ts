@@ -77,24 +77,19 @@ export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
 /** This replica's own secret, and the one that replicas share in Redis, as last read, for a start while Redis is down. */
-export interface ReplicaSecret {
-  /** Seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
-  own(): Promise<string>
-  read(): Promise<string | undefined>
-  write(secret: string): Promise<void>
+export function replicaSecret(folder: string) {
+  const shared = join(folder, 'shared-seal')
+  return {
+    /** Seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
+    own: () => keptSecret(folder, 'seal'),
+    read: () => readSecret(shared),
+    async write(secret: string): Promise<void> {
+      if (secret !== (await readSecret(shared))) await writeAtomic(shared, `${secret}\n`)
+    },
+  }
 }
 
-export const replicaSecret = (folder: string): ReplicaSecret => ({
-  own: () => keptSecret(folder, 'seal'),
-  read: () => readSecret(join(folder, sharedName)),
-  async write(secret) {
-    if (secret !== (await readSecret(join(folder, sharedName)))) {
-      await writeAtomic(join(folder, sharedName), `${secret}\n`, { mode: 0o600 })
-    }
-  },
-})
-
-const sharedName = 'shared-seal'
+export type ReplicaSecret = ReturnType<typeof replicaSecret>
 
 /** The access token. It is stored, because an editor's configuration needs a token that never changes. */
 export const keptToken = (folder: string): Promise<string> =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ToolwayError } from '../core/errors.ts'
@@ -6,6 +6,7 @@ import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Locks, Vault } from '../core/stores.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { lockFile, makeFolder, writeAtomic } from '../lib/files.ts'
+import { createLazy } from '../lib/memoize.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 
@@ -39,20 +40,11 @@ export function fileVault(stateFolder: string): Vault {
 }
 
 /** The seal of the vault's files, and of other private data at rest. Its key is read or made on first use. */
-export function vaultSeal(stateFolder: string): () => Promise<Seal> {
-  let opened: Promise<Seal> | undefined
-  return () => {
-    opened ??= keptSecret(stateFolder, 'vault-key').then(createSeal)
-    // Forget a failed attempt, because the folder may be writable the next time.
-    opened.catch(() => {
-      opened = undefined
-    })
-    return opened
-  }
-}
+export const vaultSeal = (stateFolder: string): (() => Promise<Seal>) =>
+  createLazy(async () => createSeal(await keptSecret(stateFolder, 'vault-key'))).get
 
 const recordNamePattern = /^[0-9a-f]{64}$/
-const recordName = (key: string): string => createHash('sha256').update(key).digest('hex')
+const recordName = (key: string): string => hash('sha256', key)
 
 function undefinedIfAbsent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
@@ -90,29 +82,30 @@ export function memoryLocks(): Locks {
   }
 }
 
-/** Locks for processes that share a state folder. Within one process, only one waiter at a time polls the file. */
-export function fileLocks(stateFolder: string, maxWaitMs = maxFileLockWaitMs): Locks {
+/** Locks that processes compete for. Within one process, only one waiter at a time does, so that it alone polls. */
+export function competingLocks(compete: (name: string) => Promise<AsyncDisposable>): Locks {
   const own = memoryLocks()
-  const folder = join(stateFolder, 'locks')
   return {
     async hold(name) {
-      const inside = await own.hold(name)
-      try {
-        makeFolder(folder)
-        const file = createHash('sha256').update(name).digest('hex')
-        const outside = await lockFile(join(folder, file), maxWaitMs)
-        return {
-          async [Symbol.asyncDispose]() {
-            await outside[Symbol.asyncDispose]()
-            await inside[Symbol.asyncDispose]()
-          },
-        }
-      } catch (error) {
-        await inside[Symbol.asyncDispose]()
-        // Waiting does not help with an OS error, so do not report OVERLOADED.
-        if ((error as NodeJS.ErrnoException).code !== undefined) throw error
-        throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
-      }
+      await using held = new AsyncDisposableStack()
+      held.use(await own.hold(name))
+      held.use(await compete(name))
+      return held.move()
     },
   }
+}
+
+/** Locks for processes that share a state folder. */
+export function fileLocks(stateFolder: string, maxWaitMs = maxFileLockWaitMs): Locks {
+  const folder = join(stateFolder, 'locks')
+  return competingLocks(async (name) => {
+    try {
+      makeFolder(folder)
+      return await lockFile(join(folder, hash('sha256', name)), maxWaitMs)
+    } catch (error) {
+      // Waiting does not help with an OS error, so do not report OVERLOADED.
+      if ((error as NodeJS.ErrnoException).code !== undefined) throw error
+      throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
+    }
+  })
 }

@@ -31,16 +31,11 @@ export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =
 /** Interval between credential checks. A stream may stay open for this long after its credential becomes invalid. */
 const credentialCheckMs = 5_000
 
-interface AuthenticatedStream {
-  readonly authorization: string | undefined
-  readonly identity: AuthIdentity
-  readonly response: ServerResponse
-}
-
 /** Closes a stream when its credential is revoked, expires, or no longer has the rights of `identity`. */
 export const createCredentialWatch =
   (authenticate: Authenticate, clock: Clock) =>
-  ({ authorization, identity, response }: AuthenticatedStream): void => {
+  (stream: { authorization: string | undefined; identity: AuthIdentity; response: ServerResponse }): void => {
+    const { authorization, identity, response } = stream
     const check = async () => {
       try {
         if (hasSameRights(await authenticate(authorization), identity)) timer = response.closed ? timer : start()

@@ -17,7 +17,7 @@ import { createHttpClient, type HttpClient } from '../../egress/http-client.ts'
 import { repeatsKey } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { setBounded } from '../../lib/memoize.ts'
+import { createLazy, setBounded } from '../../lib/memoize.ts'
 import { isProtected } from '../../lib/url.ts'
 import { HttpError } from '../errors.ts'
 import {
@@ -50,10 +50,9 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   const { issuer, audience, jwksUrl } = config
   const challengeOf = challengeFor(config)
   let verified = createVerifiedTokens(clock)
-  const forgetVerified = () => {
+  const keySet = createKeySet(jwksUrl, clock, log, () => {
     verified = createVerifiedTokens(clock)
-  }
-  const keySet = createKeySet({ url: jwksUrl, clock, log, changed: forgetVerified })
+  })
 
   const claimsOf = async (token: string, keys: PublishedKeys): Promise<JWTPayload> => {
     const checks: JWTVerifyOptions = {
@@ -151,7 +150,9 @@ async function verifyByAnyKey(
 /** The error for a rejected token. Neither the error nor the log contains the token. */
 function tokenRefusal(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
-  if (code === undefined) log.warn({ reason: errorName(error) }, 'rejected a JSON Web Token that could not be checked')
+  // The message of an unexpected error is not logged, because it may quote the token.
+  const reason = error instanceof Error ? error.name : typeof error
+  if (code === undefined) log.warn({ reason }, 'rejected a JSON Web Token that could not be checked')
   else log.debug({ reason: code }, 'rejected a JSON Web Token')
   // jose checks claims after the signature, so the signature of a token with an invalid claim is valid.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
@@ -177,9 +178,6 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   }
   return 'The token cannot be verified: get a new one from your identity provider.'
 }
-
-/** An error's name, for the log. The message of an unexpected error is not logged, because it may quote the token. */
-const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** Valid agent names; the same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
@@ -227,8 +225,11 @@ function subject({ sub }: JWTPayload): string {
 function agentsInClaim(claims: JWTPayload, claim: string): readonly string[] {
   const value = claimOf(claims, claim)
   if (value === undefined) return []
-  const names = Array.isArray(value) ? value : [value]
-  const agents = names.every((name) => typeof name === 'string') ? names.map(withoutSlash).filter(isAgentName) : []
+  const names: readonly unknown[] = Array.isArray(value) ? value : [value]
+  // Keycloak begins the path of a group with a slash.
+  const agents = names.every((name) => typeof name === 'string')
+    ? names.map((name) => name.replace(/^\//, '')).filter((name) => agentName.test(name))
+    : []
   if (agents.length > 0) return agents
   throw expiredCredential(
     `The token's ${claim} claim is neither an agent name nor a list of agent names: ask your identity provider for another token.`,
@@ -242,11 +243,6 @@ function claimOf(claims: JWTPayload, name: string): unknown {
     isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return name.split('.').reduce<unknown>(step, claims)
 }
-
-/** Removes the slash with which Keycloak begins the path of a group. */
-const withoutSlash = (name: string): string => name.replace(/^\//, '')
-
-const isAgentName = (name: string): boolean => agentName.test(name)
 
 const maxEntries = 10_000
 const maxVerifiedMs = 5 * 60_000
@@ -283,15 +279,14 @@ const coolDownMs = 30_000
 /** Minimum time between a failed fetch and the next one. */
 const keyRetryMs = 10_000
 
-/** An identity provider's published keys, fetched on first use. */
-export function createKeySet(options: {
-  readonly url: string
-  readonly clock: Clock
-  readonly log: Log
-  changed(): void
-}) {
-  const { url, clock, log, changed } = options
-  const fetchKeys = createFetchKeys(url, clock)
+/** An identity provider's published keys, fetched on first use. `changed` is called when they differ from before. */
+function createKeySet(url: string, clock: Clock, log: Log, changed: () => void) {
+  const address = new URL(url)
+  // Anyone who can replace the keys in transit can impersonate anyone.
+  if (!isProtected(address)) {
+    throw new Error('auth.jwt.jwksUrl must start with https:// (http:// is accepted for loopback addresses only).')
+  }
+  const client = createLazy(async () => createHttpClient(address, { connections: 1 }))
   let kept: { readonly keys: PublishedKeys; readonly since: number } | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let failed = false
@@ -300,9 +295,10 @@ export function createKeySet(options: {
 
   const update = async () => {
     try {
-      const keys = await fetchKeys()
-      if (keys.text !== kept?.keys.text) changed()
-      kept = { keys: keys.text === kept?.keys.text ? kept.keys : keys, since: clock.monotonic() }
+      const text = await fetchKeySet(await client.get(), address, clock)
+      const keys = kept?.keys.text === text ? kept.keys : { find: createLocalJWKSet(parseKeySet(text)), text }
+      if (keys !== kept?.keys) changed()
+      kept = { keys, since: clock.monotonic() }
       failed = false
     } catch (cause) {
       failed = true
@@ -339,12 +335,12 @@ export function createKeySet(options: {
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      await fetchKeys[Symbol.asyncDispose]()
+      await (await client.loaded())?.[Symbol.asyncDispose]()
     },
   }
 }
 
-export interface PublishedKeys {
+interface PublishedKeys {
   readonly find: JWTVerifyGetKey
   /** The response text, compared to detect changes. */
   readonly text: string
@@ -354,30 +350,17 @@ const keySetTimeoutMs = 5_000
 
 const maxKeySetBytes = 256 * 1024
 
-/** Returns a function that fetches the key set without following redirects. Time and size are limited. */
-function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
-  checkAddress(url)
-  const address = new URL(url)
-  let client: HttpClient | undefined
-  const fetchKeys = async (): Promise<PublishedKeys> => {
-    using late = deadline(
-      clock,
-      keySetTimeoutMs,
-      () => new Error(`no answer within ${keySetTimeoutMs / 1000} s (a fixed limit)`),
-    )
-    const headers = { accept: 'application/jwk-set+json, application/json' }
-    client ??= createHttpClient(address, { connections: 1 })
-    const request = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
-    const accepts = (status: number) => status === 200
-    const { status, text } = await client.fetchText(request, {
-      maxBytes: maxKeySetBytes,
-      tooLarge: keySetTooLarge,
-      accepts,
-    })
-    if (text === undefined) throw new Error(`HTTP ${status} instead of 200`)
-    return { find: createLocalJWKSet(parseKeySet(text)), text }
-  }
-  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => client?.[Symbol.asyncDispose]() })
+/** Fetches the key set without following redirects. Time and size are limited. */
+async function fetchKeySet(client: HttpClient, address: URL, clock: Clock): Promise<string> {
+  const late = () => new Error(`no answer within ${keySetTimeoutMs / 1000} s (a fixed limit)`)
+  using limit = deadline(clock, keySetTimeoutMs, late)
+  const headers = { accept: 'application/jwk-set+json, application/json' }
+  const request = { method: 'GET', path: address.pathname + address.search, headers, signal: limit.signal } as const
+  const accepts = (status: number) => status === 200
+  const bounds = { maxBytes: maxKeySetBytes, tooLarge: keySetTooLarge, accepts }
+  const { status, text } = await client.fetchText(request, bounds)
+  if (text === undefined) throw new Error(`HTTP ${status} instead of 200`)
+  return text
 }
 
 const keySetTooLarge = () => new Error(`the key set is larger than ${maxKeySetBytes / 1024} KiB`)
@@ -388,10 +371,4 @@ function parseKeySet(text: string) {
   } catch {
     throw new Error('the key set is not JSON')
   }
-}
-
-/** Requires TLS or a loopback address: anyone who can replace the keys in transit can impersonate anyone. */
-function checkAddress(url: string): void {
-  if (isProtected(new URL(url))) return
-  throw new Error('auth.jwt.jwksUrl must start with https:// (http:// is accepted for loopback addresses only).')
 }

@@ -45,9 +45,6 @@ export function createAdmit(options: {
     return waitMs > 0 ? tooManyFailures(waitMs) : thrown
   }
 
-  const inTurn = (identity: AuthIdentity): AuthIdentity | Promise<AuthIdentity> =>
-    turns?.take(identity.principal)?.then(() => identity) ?? identity
-
   const admit: Admit = (authorization, request) => {
     // A request without a credential does not try to guess one, so it is not counted.
     if (authorization === undefined) return authenticate(authorization)
@@ -60,9 +57,7 @@ export function createAdmit(options: {
       if (waitMs > 0) throw tooManyFailures(waitMs)
       network = from
     }
-    const takeBack = () => {
-      if (network !== undefined) checks.giveBack(network, signatures, clock.monotonic())
-    }
+    const takeBack = () => network !== undefined && checks.giveBack(network, signatures, clock.monotonic())
     try {
       const identity = authenticate(authorization, beforeSignature)
       if (!(identity instanceof Promise)) return identity
@@ -80,6 +75,7 @@ export function createAdmit(options: {
       throw failed(thrown, request)
     }
   }
+  const inTurn = (identity: AuthIdentity) => turns?.take(identity.principal)?.then(() => identity) ?? identity
   return (authorization, request) => {
     const identity = admit(authorization, request)
     return identity instanceof Promise ? identity.then(inTurn) : inTurn(identity)

@@ -27,8 +27,7 @@ const ofOneHop = [
 interface ForwardRequestOptions {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
-  /** The body; undefined if it has not been read. */
-  readonly body: Buffer | undefined
+  readonly body?: Buffer | undefined
   /** The request from which to stream the body, if the body has not been read. */
   readonly unread?: IncomingMessage
   /** Whether to keep the Host header. Set if the other process accepts the same hosts. */
@@ -128,18 +127,10 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 /** Maximum age of the signed header. Each request gets its own header, so a short time is enough. */
 const signatureMaxAgeMs = 60_000
 
-export interface Forwarded {
-  readonly client: string | undefined
-  readonly hops: number
-}
-
 /** The information in a forwarded request's signed header. Undefined if the request came directly from a client. */
-export function forwardedFrom(
-  { headers }: Pick<ReceivedRequest, 'headers'>,
-  membership: Membership | undefined,
-): Forwarded | undefined {
-  const note = membership && headers[clientHeader]
-  const text = typeof note === 'string' ? membership?.verify(note) : undefined
+export function forwardedFrom({ headers }: Pick<ReceivedRequest, 'headers'>, membership: Membership) {
+  const note = headers[clientHeader]
+  const text = typeof note === 'string' ? membership.verify(note) : undefined
   if (text === undefined) return undefined
   const [at, address, hops = 1, tick, sender] = text.split(' ')
   const fresh = (then: string | undefined, now: number) => Math.abs(now - Number(then)) <= signatureMaxAgeMs
@@ -149,7 +140,7 @@ export function forwardedFrom(
 }
 
 /** The client's address, even if another replica forwarded the request. */
-export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
+export function clientAddress(request: ReceivedRequest, membership: Membership): string | undefined {
   const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
@@ -180,8 +171,7 @@ export async function forwardToAdminWorker(
   if (address === undefined) return false
   const target = { to: { address, replica: undefined }, membership, clock }
   try {
-    if (await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, ...target }))
-      return true
+    if (await forwardRequest({ request, response, unread: request, sameHost: true, ...target })) return true
     const sentence = 'The worker that serves the admin API is restarting: try again in a second.'
     throw new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })
   } catch (thrown) {

@@ -121,9 +121,7 @@ export function adoptSession(
   log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
   for (const { uri, asked } of subscriptions) {
     const resume = async () => session.subscriptions.resume(uri, actingAs(access, session.caller, asked))
-    resume().catch((cause: unknown) =>
-      log.warn({ uri, err: cause }, 'cannot subscribe again after taking over a session'),
-    )
+    resume().catch((err: unknown) => log.warn({ uri, err }, 'cannot subscribe again after taking over a session'))
   }
 }
 

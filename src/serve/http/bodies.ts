@@ -10,11 +10,7 @@ import { networkOf } from '../auth/throttle.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Reads JSON request bodies, and limits the memory that they use until their requests are answered. */
-export interface RequestBodies {
-  /** Reads a body. Fails as early as possible, with an HttpError. `limit` overrides `server.maxBody`. */
-  read(asked: BodyRequest): Promise<Buffer> | Buffer
-}
+export type RequestBodies = ReturnType<typeof createBodyReader>
 
 /** The handling of a request, which may go on after its client has disconnected. Its body stays counted that long. */
 export interface RequestWork {
@@ -29,10 +25,9 @@ interface BodyRequest {
   readonly response: ServerResponse
   /** Undefined before authentication. */
   readonly identity: AuthIdentity | undefined
+  /** Overrides `server.maxBody`. */
   readonly limit?: number | undefined
 }
-
-type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
 const maxUncountedBody = 16 * 1024
@@ -43,10 +38,11 @@ const maxUncountedBody = 16 * 1024
  */
 const largeBody = 64 * 1024
 
+/** Reads JSON request bodies, and limits the memory that they use until their requests are answered. */
 export function createBodyReader(
-  { maxBody, maxValues, ...limits }: BodyLimits,
+  { maxBody, maxValues, ...limits }: Pick<HttpConfig, 'maxBody' | 'maxValues'> & BodyBudgetLimits,
   budgets?: Pick<Budgets, 'register' | 'requests'>,
-): RequestBodies {
+) {
   const budget = createBodyBudget(limits)
   budgets?.register('request_bytes', budget.use)
 
@@ -61,11 +57,6 @@ export function createBodyReader(
   }
 
   const turns = new WorkTurns()
-  const turnOf = ({ request, identity }: BodyRequest): Promise<void> => {
-    const principal = identity?.principal ?? ''
-    const othersWait = () => budgets !== undefined && budgets.requests.used > budgets.requests.usedBy(principal)
-    return turns.take(bodyCaller(request, identity), othersWait)
-  }
 
   const checked = (body: Buffer): Buffer => {
     if (hasMoreValues(body, maxValues)) throw bodyTooManyValues(maxValues)
@@ -73,9 +64,10 @@ export function createBodyReader(
   }
 
   /** Hands on a large body in its turn. If the client disconnects before, the body does not stay in memory. */
-  const inTurn = (whole: Buffer, asked: BodyRequest): Promise<Buffer> => {
-    const { response } = asked
+  const inTurn = (whole: Buffer, { request, response, identity }: BodyRequest): Promise<Buffer> => {
     if (response.closed) throw incomplete()
+    const principal = identity?.principal ?? ''
+    const othersWait = () => budgets !== undefined && budgets.requests.used > budgets.requests.usedBy(principal)
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     let waiting: Buffer | undefined = whole
     const gone = () => {
@@ -83,7 +75,7 @@ export function createBodyReader(
       reject(incomplete())
     }
     response.once('close', gone)
-    void turnOf(asked).then(() => {
+    void turns.take(bodyCaller(request, identity), othersWait).then(() => {
       response.off('close', gone)
       if (waiting) resolve(waiting)
     })
@@ -91,7 +83,8 @@ export function createBodyReader(
   }
 
   return {
-    read(asked) {
+    /** Reads a body. Fails as early as possible, with an HttpError. */
+    read(asked: BodyRequest): Promise<Buffer> | Buffer {
       const { request, limit = maxBody } = asked
       checkHeaders(request, limit)
       const { body } = request
@@ -151,8 +144,8 @@ const refusedMs = 500
 
 const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body is incomplete.')
 
-const bodyTooLarge = (limit: number) =>
-  new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
+const bodyTooLarge = (limit: number, setting = 'server.maxBody') =>
+  new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise ${setting}.`)
 
 const bodyTooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
@@ -176,7 +169,7 @@ export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: per
       let own = 0
       return {
         add(bytes) {
-          if (own + bytes > perCaller) throw overCallerBudget(perCaller)
+          if (own + bytes > perCaller) throw bodyTooLarge(perCaller, 'server.maxInFlightPerCaller')
           const reached = budget.take(caller, bytes)
           if (reached === 'caller') {
             throw tooManyBodyBytes('Your requests in flight exceed', perCaller, 'server.maxInFlightPerCaller')
@@ -198,13 +191,6 @@ const tooManyBodyBytes = (who: string, limit: number, rule: string) =>
     retryAfterMs: bodyRetryAfterMs,
     rule,
   })
-
-const overCallerBudget = (limit: number) =>
-  new HttpError(
-    413,
-    rpcCodes.request,
-    `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
-  )
 
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 

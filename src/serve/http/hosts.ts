@@ -8,14 +8,9 @@ export type Hosts = ReturnType<typeof allowedHosts>
 
 /** The accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
 export function allowedHosts(config: HttpConfig, port: number) {
-  const own = [config.host, 'localhost', '127.0.0.1', '[::1]']
-  const hosts = new Set<string>()
-  const origins = new Set<string>()
-  for (const name of own) {
-    const host = withPort(name, port)
-    hosts.add(host)
-    origins.add(`http://${host}`)
-  }
+  const own = [config.host, 'localhost', '127.0.0.1', '[::1]'].map((name) => withPort(name, port))
+  const hosts = new Set(own)
+  const origins = new Set(own.map((host) => `http://${host}`))
   // Accept configured names with and without the port, because clients that connect through a proxy do not send it.
   for (const name of config.allowedHosts) hosts.add(bracketIPv6(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
@@ -49,19 +44,16 @@ export const bracketIPv6 = (host: string): string => (/^[^[]*:.*:/.test(host) ? 
 const hostRule = 'server.allowedHosts'
 const originRule = 'server.allowedOrigins'
 
-const wrongHost = (host: string | undefined) =>
-  HttpError.of(
-    'DENIED_BY_POLICY',
-    `${host === undefined ? 'The request has no Host header' : `The host ${quote(host)} is not allowed`}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`,
-    { rule: hostRule },
-  )
+function wrongHost(host: string | undefined): HttpError {
+  const what = host === undefined ? 'The request has no Host header' : `The host ${quote(host)} is not allowed`
+  const sentence = `${what}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`
+  return HttpError.of('DENIED_BY_POLICY', sentence, { rule: hostRule })
+}
 
-const wrongOrigin = (origin: string) =>
-  HttpError.of(
-    'DENIED_BY_POLICY',
-    `The origin ${quote(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`,
-    { rule: originRule },
-  )
+function wrongOrigin(origin: string): HttpError {
+  const sentence = `The origin ${quote(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`
+  return HttpError.of('DENIED_BY_POLICY', sentence, { rule: originRule })
+}
 
 /** The rejected Host or Origin header, for the audit record. */
 export function offendingHeader(
@@ -93,13 +85,11 @@ export const isPreflight = ({ method, headers }: ReceivedRequest): boolean =>
 
 export function answerPreflight(response: ServerResponse): void {
   const asked = response.req.headers['access-control-request-headers'] ?? ''
-  const params = asked.split(',').map((name) => name.trim())
+  const names = asked.split(',').map((name) => name.trim())
+  const added = names.filter((name) => allowedPreflightHeader.test(name))
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'POST, GET, DELETE',
-    'Access-Control-Allow-Headers': [
-      requestHeaders,
-      ...params.filter((name) => allowedPreflightHeader.test(name)),
-    ].join(', '),
+    'Access-Control-Allow-Headers': [requestHeaders, ...added].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

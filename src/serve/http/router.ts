@@ -87,8 +87,8 @@ export class Router implements Disposable {
     const at = (below: string, open: () => Promise<HttpEndpoint>) => ({ below, endpoint: createLazy(open) })
     this.#further = [
       ...(chat ? [at('/v1/', () => openOpenAi(chat, options, listening))] : []),
-      ...(jwt ? [at('/.well-known/', async () => createOAuthMetadataEndpoint({ jwt, config, hosts }))] : []),
-      at(cardPath(config.path), async () => createServerCardEndpoint({ info, config, hosts })),
+      ...(jwt ? [at('/.well-known/', async () => createOAuthMetadataEndpoint({ config, hosts }, jwt))] : []),
+      at(cardPath(config.path), async () => createServerCardEndpoint({ config, hosts }, info.version)),
       ...(adminEndpoint ? [at('/', () => adminEndpoint(listening))] : []),
     ]
   }
@@ -185,10 +185,10 @@ async function openOpenAi(
   { access, authenticate, current, budgets, clock, log }: HttpServerOptions,
   { admit, bodies, hosts }: ListeningServer,
 ): Promise<HttpEndpoint> {
-  const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
+  const { OpenAiEndpoint } = await import('../openai/endpoint.ts')
   const { traced } = current
   const answers = budgets.chat_answers
-  return createOpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, answers, clock, log })
+  return new OpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, answers, clock, log })
 }
 
 const ignoreError = () => {}

@@ -19,21 +19,6 @@ import { answerUnreadable, type ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 import { type HttpServerOptions, type ListeningServer, Router } from './router.ts'
 
-/** A listening HTTP server. When it is disposed of, requests in flight may finish within `shutdownGrace`. */
-export interface HttpServer extends AsyncDisposable {
-  readonly url: string
-  readonly port: number
-  /** The URL where other replicas reach this one. */
-  readonly address: string
-  readonly sessions: number
-  /**
-   * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms`
-   * milliseconds have passed. If a response is still being sent then, the client's next request is also served, within
-   * `shutdownGrace`. Used once a successor is listening on the same address.
-   */
-  retire(ms: number): Promise<void>
-}
-
 /** Opens a server. Rejects with CannotListen if the address is not available. */
 export async function openHttpServer(
   options: Omit<HttpServerOptions, 'budgets'> & Partial<Pick<HttpServerOptions, 'budgets'>>,
@@ -55,12 +40,14 @@ export async function openHttpServer(
   const port = await listen(server, config.host, config.port, workers?.port)
   const host = workers?.membership === membership ? '127.0.0.1' : config.host
   const privatePort = workers && (await openPrivatePort(server, host))
-  return new RunningServer({ ...options, budgets }, server, incoming, port, privatePort)
+  return new HttpServer({ ...options, budgets }, server, incoming, port, privatePort)
 }
 
-class RunningServer implements HttpServer {
+/** A listening HTTP server. When it is disposed of, requests in flight may finish within `shutdownGrace`. */
+export class HttpServer implements AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** The URL where other replicas reach this one. */
   readonly address: string
   readonly #options: HttpServerOptions
   readonly #server: Server
@@ -122,6 +109,11 @@ class RunningServer implements HttpServer {
     return this.#mcp.sessions.count
   }
 
+  /**
+   * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms`
+   * milliseconds have passed. If a response is still being sent then, the client's next request is also served, within
+   * `shutdownGrace`. Used once a successor is listening on the same address.
+   */
   async retire(ms: number): Promise<void> {
     const { config, clock } = this.#options
     const { drain } = this.#connections

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { decodePercent } from '../../lib/url.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Security headers for the dashboard: only its own files may load; framing, forms and other origins are forbidden. */
@@ -20,12 +21,22 @@ const pageHeaders = {
  * returned function returns false if there is no file for the path. `endpoint` is shown on the error page.
  */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: { endpoint: string; hosts: Hosts }) {
-  const files = openDashboardFolder(folder)
+  const page = join(folder, 'index.html')
+  /** All files, so that no path can lead outside the folder. They are read again after a build. */
+  let files = new Map<string, StaticFile>()
+  let builtAt: number | undefined
+  const readBuilt = () => {
+    const now = statSync(page, { throwIfNoEntry: false })?.mtimeMs
+    if (now === builtAt) return
+    builtAt = now
+    files = now === undefined ? new Map() : new Map(staticFilesIn(folder))
+  }
 
   return (request: IncomingMessage, response: ServerResponse, path: string): boolean => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false
-    const index = files.index()
-    const file = files.find(decodePath(path)) ?? (isPage(request, path) ? index : undefined)
+    readBuilt()
+    const file =
+      files.get(decodePercent(path.slice(1))) ?? (isPage(request, path) ? files.get('index.html') : undefined)
     if (!file && !isPage(request, path)) return false
     hosts.check(request.headers.host, request.headers.origin)
     if (file) {
@@ -43,14 +54,6 @@ export function createDashboardFiles(folder: string, { endpoint, hosts }: { endp
 function isPage({ headers }: IncomingMessage, path: string): boolean {
   if (path === '/') return true
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
-}
-
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path.slice(1))
-  } catch {
-    return ''
-  }
 }
 
 function sendFile({ headers }: IncomingMessage, response: ServerResponse, file: StaticFile): void {
@@ -109,29 +112,6 @@ const mediaTypes: Readonly<Record<string, string>> = {
 }
 
 const hashedFileName = /^assets\/.*-[\w-]{8,}\.\w+$/
-
-/** Keeps the built dashboard in memory. `index` reads the files again after a build. */
-function openDashboardFolder(folder: string) {
-  const page = join(folder, 'index.html')
-  let files = new Map<string, StaticFile>()
-  let builtAt: number | undefined
-
-  const look = () => {
-    const now = statSync(page, { throwIfNoEntry: false })?.mtimeMs
-    if (now === builtAt) return
-    builtAt = now
-    files = now === undefined ? new Map() : new Map(staticFilesIn(folder))
-  }
-
-  return {
-    /** Looks up a file among those already read, so that no path can lead outside the folder. */
-    find: (path: string) => files.get(path),
-    index(): StaticFile | undefined {
-      look()
-      return files.get('index.html')
-    },
-  }
-}
 
 function staticFilesIn(folder: string): [path: string, file: StaticFile][] {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true })

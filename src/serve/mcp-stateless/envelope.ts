@@ -66,10 +66,7 @@ function missingEnvelope({ id, params: { _meta } }: InboundRequest): HttpError {
   return new HttpError(400, rpcCodes.params, sentence, { id, data: { envelope: { missing } } })
 }
 
-interface Fault {
-  readonly key: string
-  readonly problem: string
-}
+type Fault = Record<'key' | 'problem', string>
 
 const invalidEnvelope = (fault: Fault) =>
   new HttpError(400, rpcCodes.params, `Invalid "_meta": ${fault.key} ${fault.problem}.`, {

@@ -1,10 +1,8 @@
 import type { ListChangeListener } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { Kind } from '../../core/entry.ts'
 import type { Budgets } from '../../core/limits/budget.ts'
-import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
@@ -47,11 +45,12 @@ export class ListenStreams {
   open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
     const { access, budgets } = this.#options
     const filter = readFilter(params)
-    const stream = new ListenStream(id, filter.lists, caller, sink, this.#options, (closed) => this.#leave(closed))
+    const left = () => this.#leave(stream)
+    const stream = new ListenStream({ id, lists: filter.lists, caller, sink, left }, this.#options)
     budgets.streams.claim(caller.principal)
     this.#streams.add(stream)
     this.#changes ??= access.onChange(this.#changed)
-    stream.follow(filter.uris)
+    void stream.follow(filter.uris)
     return stream
   }
 
@@ -74,13 +73,19 @@ export class ListenStreams {
   }
 }
 
+interface ListenRequest {
+  readonly id: Id
+  readonly lists: ReadonlySet<List>
+  readonly caller: Caller
+  readonly sink: ListenSink
+  /** Called when the stream has ended. */
+  left(): void
+}
+
 class ListenStream {
   readonly caller: Caller
-  readonly #id: Id
-  readonly #lists: ReadonlySet<List>
-  readonly #sink: ListenSink
+  readonly #request: ListenRequest
   readonly #options: ListenOptions
-  readonly #left: (stream: ListenStream) => void
   readonly #followed: ResourceSubscriptions
   /** The notifications of lists that changed, each always the same buffer. */
   readonly #news: ReadonlyMap<List, Buffer>
@@ -89,20 +94,11 @@ class ListenStream {
   #early: Set<Buffer> | undefined = new Set()
   #isOver = false
 
-  constructor(
-    id: Id,
-    lists: ReadonlySet<List>,
-    caller: Caller,
-    sink: ListenSink,
-    options: ListenOptions,
-    left: (stream: ListenStream) => void,
-  ) {
+  constructor(request: ListenRequest, options: ListenOptions) {
+    const { lists, caller } = request
     this.caller = caller
-    this.#id = id
-    this.#lists = lists
-    this.#sink = sink
+    this.#request = request
     this.#options = options
-    this.#left = left
     this.#news = new Map([...lists].map((list) => [list, this.#notification(changeMethods[list])]))
     const { access, budgets, log } = options
     this.#followed = new ResourceSubscriptions({
@@ -116,10 +112,22 @@ class ListenStream {
     })
   }
 
-  /** Subscribes to the resources and then acknowledges those whose subscriptions succeeded in time. */
-  follow(uris: readonly string[]): void {
+  /** Subscribes to the resources and then acknowledges those whose subscriptions succeeded in time. Never rejects. */
+  async follow(uris: readonly string[]): Promise<void> {
     const { clock, log } = this.#options
-    void followAll(this.#followed, uris, clock, log).then((following) => this.#acknowledge(following))
+    const following = new Set<string>()
+    const all = uris.map(async (uri) => {
+      try {
+        await this.#followed.add(uri)
+        following.add(uri)
+      } catch (cause) {
+        log.debug({ uri, err: cause }, 'cannot subscribe to a resource')
+      }
+    })
+    await settles(Promise.all(all), followTimeoutMs, clock)
+    const honoured = uris.filter((uri) => following.has(uri))
+    for (const uri of uris) if (!following.has(uri)) this.#followed.remove(uri)
+    this.#acknowledge(honoured)
   }
 
   changed(list: List): void {
@@ -130,64 +138,43 @@ class ListenStream {
   /** Stops notifications and ends the stream's resource subscriptions. */
   cancel(): void {
     this.#isOver = true
-    this.#left(this)
+    this.#request.left()
     this.#followed[Symbol.dispose]()
   }
 
   end(): void {
     this.cancel()
-    const _meta = { [metaKeys.subscriptionId]: this.#id, [metaKeys.serverInfo]: this.#options.serverInfo }
-    this.#sink.end(resultBytes(this.#id, Json.of({ resultType: 'complete', _meta })))
+    const { id, sink } = this.#request
+    const _meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: this.#options.serverInfo }
+    sink.end(resultBytes(id, Json.of({ resultType: 'complete', _meta })))
   }
 
   #notification(method: string, more: object = {}): Buffer {
-    return notificationBytes(method, Json.of({ ...more, _meta: { [metaKeys.subscriptionId]: this.#id } }))
+    return notificationBytes(method, Json.of({ ...more, _meta: { [metaKeys.subscriptionId]: this.#request.id } }))
   }
 
   #tell(message: Buffer): void {
     if (this.#early) this.#early.add(message)
-    else this.#sink.send(message)
+    else this.#request.sink.send(message)
   }
 
   #acknowledge(following: readonly string[]): void {
     if (this.#isOver) return
+    const { lists, sink } = this.#request
     const notifications = {
-      ...Object.fromEntries([...this.#lists].map((list) => [list, true])),
+      ...Object.fromEntries([...lists].map((list) => [list, true])),
       ...(following.length > 0 && { resourceSubscriptions: following }),
     }
-    this.#sink.send(this.#notification('notifications/subscriptions/acknowledged', { notifications }))
+    sink.send(this.#notification('notifications/subscriptions/acknowledged', { notifications }))
     const early = this.#early ?? []
     this.#early = undefined
     for (const message of early) {
       const uri = this.#about.get(message)
-      if (uri === undefined || following.includes(uri)) this.#sink.send(message)
+      if (uri === undefined || following.includes(uri)) sink.send(message)
     }
     // If no subscription was accepted, end the stream at once.
     if (Object.keys(notifications).length === 0) this.end()
   }
-}
-
-/** Subscribes to resources. Returns the URIs whose subscriptions succeeded in time. Never rejects. */
-async function followAll(
-  followed: ResourceSubscriptions,
-  uris: readonly string[],
-  clock: Clock,
-  log: Log,
-): Promise<string[]> {
-  if (uris.length === 0) return []
-  const following = new Set<string>()
-  const all = uris.map(async (uri) => {
-    try {
-      await followed.add(uri)
-      following.add(uri)
-    } catch (cause) {
-      log.debug({ uri, err: cause }, 'cannot subscribe to a resource')
-    }
-  })
-  await settles(Promise.all(all), followTimeoutMs, clock)
-  const honoured = uris.filter((uri) => following.has(uri))
-  for (const uri of uris) if (!following.has(uri)) followed.remove(uri)
-  return honoured
 }
 
 const listenLists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const

@@ -32,12 +32,8 @@ type Failed = Pick<InboundRequest, 'id' | 'method' | 'params'> & {
   readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 
-function refusedResponse(
-  id: Id | null,
-  { status, code, message, details: { data, headers } }: HttpError,
-): EncodedResponse {
-  const error = data === undefined ? { code, message } : { code, message, data }
-  return { message: [errorBytes(id, error)], status, headers }
+function refusedResponse(id: Id, { status, code, message, details: { data, headers } }: HttpError): EncodedResponse {
+  return { message: [errorBytes(id, { code, message, data })], status, headers }
 }
 
 function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): EncodedResponse {

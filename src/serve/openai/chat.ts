@@ -97,10 +97,7 @@ export interface OpenAiError {
   }
 }
 
-interface Named {
-  readonly param?: string
-  readonly code?: string
-}
+type Named = Partial<Pick<OpenAiError['error'], 'param' | 'code'>>
 
 export const badRequest = (message: string, named: Named = {}): HttpError =>
   new HttpError(400, rpcCodes.params, message, { data: { code: 'invalid_request', ...named } })

@@ -13,7 +13,7 @@ import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
 import { createTestChat, endOf } from './chat.fixture.ts'
-import { createOpenAiEndpoint } from './endpoint.ts'
+import { OpenAiEndpoint } from './endpoint.ts'
 import { hi } from './openai.fixture.ts'
 
 /** A endpoint with room for so many answers, none of which ends before it is released. */
@@ -27,7 +27,7 @@ async function openServer(limit: number, authenticate: Authenticate) {
   const server = createServer()
   const port = await listen(server, '127.0.0.1', 0)
   const clock = createManualClock()
-  const endpoint = createOpenAiEndpoint({
+  const endpoint = new OpenAiEndpoint({
     ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config) },
     answers: new Budget('chat_answers', { what: 'answers', limit, perCaller: Math.ceil(limit / 2) }),
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },

@@ -202,13 +202,11 @@ function nearestIssue(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; 
 }
 
 interface Unsupported {
-  /** Whether the value only asks for the default behaviour. */
-  harmless(value: unknown): boolean
+  /** Whether the value only asks for the default behaviour, which no value does without this member. */
+  harmless?(value: unknown): boolean
   /** What to do instead; the last part of the error message. */
   readonly instead: string
 }
-
-const neverHarmless = () => false
 
 /**
  * Unsupported parameters that would change the answer. They are rejected, because ignoring them would silently give a
@@ -231,23 +229,20 @@ const unsupportedMembers: Readonly<Record<string, Unsupported>> = {
     harmless: (value) => typeof value !== 'object' || (value as { type?: unknown }).type === 'function',
     instead: 'use auto, none, required, or the name of one of your tools',
   },
-  functions: { harmless: neverHarmless, instead: 'use tools' },
-  function_call: { harmless: neverHarmless, instead: 'use tool_choice' },
+  functions: { instead: 'use tools' },
+  function_call: { instead: 'use tool_choice' },
   modalities: {
     harmless: (value) => Array.isArray(value) && value.every((one) => one === 'text'),
     instead: 'answers are text',
   },
-  audio: { harmless: neverHarmless, instead: 'answers are text' },
-  web_search_options: { harmless: neverHarmless, instead: 'connect a server that has a search tool' },
+  audio: { instead: 'answers are text' },
+  web_search_options: { instead: 'connect a server that has a search tool' },
 }
 
 function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
   for (const [name, { harmless, instead }] of Object.entries(unsupportedMembers)) {
     const value = body[name]
-    if (value === undefined || value === null || harmless(value)) continue
-    throw badRequest(`"${name}" is not supported: ${instead}.`, {
-      param: name,
-      code: 'unsupported_parameter',
-    })
+    if (value === undefined || value === null || harmless?.(value)) continue
+    throw badRequest(`"${name}" is not supported: ${instead}.`, { param: name, code: 'unsupported_parameter' })
   }
 }

@@ -38,7 +38,7 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
           const calls = handed.map((call, index) => ({ index, ...call }))
           return [
             ...(calls.length > 0 ? [chunk({ tool_calls: calls })] : []),
-            chunk({}, { toolway: { kind, reason, notes } }, finishReason(event)),
+            chunk({}, { toolway: { kind, reason, notes } }, finishReasons[reason]),
             ...(includeUsage ? [chunkBytes({ ...common, choices: [], usage: completionUsage(event) })] : []),
             done,
           ]
@@ -60,8 +60,6 @@ const finishReasons: Readonly<Record<ChatEnd['reason'], string>> = {
   // The OpenAI API has no finish reason for too many rounds. `length` also means that the answer is incomplete.
   steps: 'length',
 }
-
-const finishReason = ({ reason }: ChatEnd): string => finishReasons[reason]
 
 const completionUsage = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
   prompt_tokens: promptTokens,
@@ -100,7 +98,7 @@ export async function collectCompletion(events: AsyncIterable<ChatEvent>, headin
     ...heading,
     model,
     object: 'chat.completion',
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end) }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasons[reason] }],
     usage: completionUsage(end),
     toolway: { reason, notes, calls: [...calls.values()] },
   }

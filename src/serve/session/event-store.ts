@@ -22,9 +22,8 @@ const eventOverhead = 128
 export class EventStore {
   readonly bounds: typeof storedBounds
   readonly budget: Budget
-  /** The least recently active session comes first. */
+  /** The sessions with events. The least recently active one comes first. */
   readonly #sessions = new Set<SessionEvents>()
-  readonly #ofCallers = new Map<string, Set<SessionEvents>>()
 
   constructor(bounds = storedBounds, budget: Budget = createBudgets().stored_bytes) {
     this.bounds = bounds
@@ -43,28 +42,24 @@ export class EventStore {
   keepBounds(newest: SessionEvents): void {
     const { budget } = this
     const { caller } = newest
-    const own = this.#ofCallers.get(caller) ?? new Set()
-    this.#ofCallers.set(caller, own)
-    this.#evict(own, newest, () => budget.usedBy(caller) > budget.perCaller)
-    this.#evict(this.#sessions, newest, () => budget.used > budget.limit)
+    this.#sessions.delete(newest)
+    this.#sessions.add(newest)
+    this.#evict(newest, () => budget.usedBy(caller) > budget.perCaller, caller)
+    this.#evict(newest, () => budget.used > budget.limit)
   }
 
   forget(session: SessionEvents): void {
     this.#sessions.delete(session)
-    const own = this.#ofCallers.get(session.caller)
-    own?.delete(session)
-    if (own?.size === 0) this.#ofCallers.delete(session.caller)
   }
 
-  #evict(from: Set<SessionEvents>, newest: SessionEvents, isTooMuch: () => boolean): void {
-    from.delete(newest)
-    from.add(newest)
+  #evict(newest: SessionEvents, isTooMuch: () => boolean, caller?: string): void {
     if (!isTooMuch()) return
-    for (const session of from) {
+    for (const session of this.#sessions) {
+      if (caller !== undefined && session.caller !== caller) continue
       while (isTooMuch() && session.evict(session === newest)) this.budget.shed()
       if (!isTooMuch() || session === newest) return
       // This session has no events left. It is inserted again when it gets a new one.
-      from.delete(session)
+      this.#sessions.delete(session)
     }
   }
 }

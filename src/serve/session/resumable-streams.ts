@@ -50,15 +50,11 @@ export class SessionStreams implements Disposable {
    */
   open(connection: EventConnection, abandoned: () => void, request?: StreamedRequest): ResumableStream {
     const name = `p${++this.#count}`
-    const feed = this.#feed(
-      name,
-      () => this.#clock.after(absenceMs, abandoned),
-      undefined,
-      request && requestTag(request),
-    )
+    const lost = () => this.#clock.after(absenceMs, abandoned)
+    const feed = this.#feed(name, { lost, tag: request && requestTag(request) })
     this.#feeds.set(name, feed)
     feed.connect(connection)
-    if (!this.listening) this.#sendMissed(feed, (message) => this.#onCalls.has(message))
+    if (!this.listening) this.#sendMissed(feed, true)
     return feed
   }
 
@@ -130,7 +126,7 @@ export class SessionStreams implements Disposable {
 
   #listen(name: string, connection: EventConnection, after?: number): void {
     const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
-    const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
+    const feed = this.#listening.get(name) ?? this.#feed(name, { lost: gone, over: gone })
     // Move the stream to the end, because the newest stream gets the messages.
     this.#listening.delete(name)
     const [oldest] = this.#listening.values()
@@ -140,9 +136,9 @@ export class SessionStreams implements Disposable {
     this.#sendMissed(feed)
   }
 
-  #sendMissed(feed: ResumableStream, filter: (message: Buffer) => boolean = () => true): void {
+  #sendMissed(feed: ResumableStream, onCall = false): void {
     for (const message of this.#missed) {
-      if (!filter(message)) continue
+      if (onCall && !this.#onCalls.has(message)) continue
       if (!feed.offer(message)) break
       this.#missed.delete(message)
       this.#missedBytes -= message.length
@@ -150,13 +146,9 @@ export class SessionStreams implements Disposable {
     }
   }
 
-  #feed(
-    name: string,
-    lost: () => Disposable | undefined = () => undefined,
-    over: () => void = () => void this.#feeds.delete(name),
-    tag = '',
-  ): ResumableStream {
-    return new ResumableStream({ name, tag, events: this.#events, primes: this.#primes, lost, over })
+  #feed(name: string, options: Pick<ResumableStreamOptions, 'lost' | 'over' | 'tag'> = {}): ResumableStream {
+    const over = () => void this.#feeds.delete(name)
+    return new ResumableStream({ name, events: this.#events, primes: this.#primes, over, ...options })
   }
 }
 
@@ -174,13 +166,13 @@ export interface EventConnection {
 interface ResumableStreamOptions {
   readonly name: string
   /** The end of each event id. */
-  readonly tag: string
+  readonly tag?: string | undefined
   readonly events: SessionEvents
   /** Whether the client accepts an event without a message. */
   readonly primes: boolean
   /** Called when the connection is lost. The returned object is disposed of when the client reconnects. */
-  lost(): Disposable | undefined
-  over(): void
+  lost?(): Disposable | undefined
+  over?(): void
 }
 
 /** A stream of numbered events that outlives its connections. */
@@ -253,17 +245,18 @@ export class ResumableStream {
     this.#over = true
     this.#absence?.[Symbol.dispose]()
     this.#connection?.end()
-    this.#options.over()
+    this.#options.over?.()
   }
 
   #idOf(number: number): string {
-    return `${this.#options.name}-${number}${this.#options.tag}`
+    const { name, tag = '' } = this.#options
+    return `${name}-${number}${tag}`
   }
 
   #lose(connection: EventConnection): void {
     if (connection !== this.#connection || this.#over) return
     this.#connection = undefined
-    this.#absence = this.#options.lost()
+    this.#absence = this.#options.lost?.()
   }
 }
 
@@ -277,9 +270,7 @@ function requestTag({ id, method }: StreamedRequest): string {
   return tag.length > maxTag ? '' : tag
 }
 
-function readEventId(
-  text: string,
-): { readonly stream: string; readonly number: number; readonly request?: StreamedRequest | undefined } | undefined {
+function readEventId(text: string) {
   const [, stream, number, tag] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})(?:\.([\w-]{1,200}))?$/.exec(text) ?? []
   return stream === undefined ? undefined : { stream, number: Number(number), request: requestInTag(tag) }
 }

@@ -50,8 +50,6 @@ export class SessionStore implements Disposable {
   readonly #events: EventStore
   /** Sessions by id, the least recently used first, because `touch` moves a session to the end. */
   readonly #sessions = new Map<string, HttpSession>()
-  /** Each principal's sessions, in the same order. */
-  readonly #held = new Map<string, Set<HttpSession>>()
   readonly #returned: Disposable | undefined
   #timer: Disposable
 
@@ -148,19 +146,13 @@ export class SessionStore implements Disposable {
   }
 
   #put(session: HttpSession): void {
-    const { principal } = session.caller
     this.#sessions.set(session.id, session)
-    this.#context.budgets.sessions.add(principal, 1)
-    this.#held.set(principal, (this.#held.get(principal) ?? new Set()).add(session))
+    this.#context.budgets.sessions.add(session.caller.principal, 1)
   }
 
   #take(session: HttpSession): boolean {
     if (!this.#sessions.delete(session.id)) return false
-    const { principal } = session.caller
-    const own = this.#held.get(principal)
-    own?.delete(session)
-    if (own?.size === 0) this.#held.delete(principal)
-    this.#context.budgets.sessions.give(principal)
+    this.#context.budgets.sessions.give(session.caller.principal)
     return true
   }
 
@@ -182,11 +174,12 @@ export class SessionStore implements Disposable {
    */
   #idleFor(newcomer: string): HttpSession | undefined {
     const { sessions: budget } = this.#context.budgets
-    const most = Math.max(0, ...[...this.#held.values()].map(({ size }) => size))
-    const own = this.#held.get(newcomer)
-    const isOwn = own && (own.size === most || budget.usedBy(newcomer) >= budget.perCaller)
-    const holders = isOwn ? [own] : [...this.#held.values()].filter(({ size }) => size === most)
-    return holders.flatMap((holder) => firstIdle(holder) ?? []).sort((one, other) => one.lastUsed - other.lastUsed)[0]
+    const { largest } = budget.use()
+    const own = budget.usedBy(newcomer)
+    const isOwn = own > 0 && (own === largest || own >= budget.perCaller)
+    const isEvictable = ({ caller: { principal } }: HttpSession) =>
+      isOwn ? principal === newcomer : budget.usedBy(principal) === largest
+    return [...this.#sessions.values()].find((session) => !session.isBusy && isEvictable(session))
   }
 
   readonly #sweep = (): void => {
@@ -204,11 +197,5 @@ export class SessionStore implements Disposable {
     // Close the sessions without ending them, because another replica may take them over.
     for (const session of this.#sessions.values()) session.close()
     this.#sessions.clear()
-    this.#held.clear()
   }
-}
-
-function firstIdle(holder: ReadonlySet<HttpSession>): HttpSession | undefined {
-  for (const session of holder) if (!session.isBusy) return session
-  return undefined
 }

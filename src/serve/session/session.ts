@@ -56,7 +56,8 @@ export class Session implements SessionClient, Disposable {
     this.#access = access
     this.peer = createSessionPeer(this, tell, this.#ended.signal)
     this.caller = { ...caller, capabilities: client.capabilities, peer: this.peer }
-    this.clientRequests = new PendingClientRequests(client, caller.principal, budgets.questions, log)
+    const { principal } = caller
+    this.clientRequests = new PendingClientRequests({ scope: client, principal, budget: budgets.questions, log })
     const budget = budgets.subscriptions
     this.subscriptions = new ResourceSubscriptions({ access, caller: this.caller, budget, log, tell })
   }
@@ -76,13 +77,8 @@ export class Session implements SessionClient, Disposable {
 type SerializedSession = Pick<Session, 'revision' | 'capabilities' | 'caller' | 'logLevel' | 'subscriptions'>
 
 /** Serializes what another replica needs to take over a session. Streams and running calls are lost. */
-export function serializeSession({
-  revision,
-  capabilities,
-  caller,
-  logLevel,
-  subscriptions,
-}: SerializedSession): string {
+export function serializeSession(session: SerializedSession): string {
+  const { revision, capabilities, caller, logLevel, subscriptions } = session
   const { principal, asked } = caller
   const client = { revision, capabilities }
   const following = subscriptions.all().map((one) => (one.asked === asked ? one.uri : one))
@@ -144,16 +140,14 @@ export function undeclaredRequest(listener: ClientState, method: string): Toolwa
   return new UnsupportedRequest(sentence)
 }
 
-const toolsChanged = notificationBytes('notifications/tools/list_changed')
 const resourcesChanged = notificationBytes('notifications/resources/list_changed')
-const promptsChanged = notificationBytes('notifications/prompts/list_changed')
 
 /** The notification for each kind of list. MCP announces changes to templates as changes to resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
-  tool: toolsChanged,
+  tool: notificationBytes('notifications/tools/list_changed'),
   resource: resourcesChanged,
   template: resourcesChanged,
-  prompt: promptsChanged,
+  prompt: notificationBytes('notifications/prompts/list_changed'),
 }
 
 /** The notifications for changed lists. They are always the same buffers, so that a set keeps each only once. */
@@ -168,30 +162,32 @@ interface PendingClientRequest {
 
 const maxClientRequests = fixedLimits.clientQuestions.value
 
+interface ClientRequestOptions {
+  readonly scope: Scope
+  readonly principal: string
+  readonly budget: Budget
+  readonly log: Log
+}
+
 /** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
 class PendingClientRequests {
-  readonly #scope: Scope
-  readonly #principal: string
-  readonly #questions: Budget
-  readonly #log: Log
+  readonly #options: ClientRequestOptions
   readonly #waiting = new Map<string, PendingClientRequest>()
   #count = 0
 
-  constructor(scope: Scope, principal: string, questions: Budget, log: Log) {
-    this.#scope = scope
-    this.#principal = principal
-    this.#questions = questions
-    this.#log = log
+  constructor(options: ClientRequestOptions) {
+    this.#options = options
   }
 
   /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
   async ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    const { principal, budget } = this.#options
     if (signal.aborted) throw callEnded(method)
     if (this.#waiting.size >= maxClientRequests) {
       const sentence = `The client already has ${maxClientRequests} unanswered requests: try again when it has answered some.`
       throw new ToolwayError('OVERLOADED', sentence)
     }
-    this.#questions.claim(this.#principal)
+    budget.claim(principal)
     const id = `ask-${++this.#count}`
     const { promise, resolve, reject } = Promise.withResolvers<Json>()
     const abort = () => {
@@ -207,7 +203,7 @@ class PendingClientRequests {
     } finally {
       signal.removeEventListener('abort', abort)
       this.#waiting.delete(id)
-      this.#questions.give(this.#principal)
+      budget.give(principal)
     }
   }
 
@@ -217,13 +213,14 @@ class PendingClientRequests {
     const found = typeof id === 'string' ? this.#waiting.get(id) : undefined
     if (found === undefined) return undefined
     this.#waiting.delete(id as string)
+    const { scope, log } = this.#options
     const { method } = found
     const leftOut: string[] = []
     try {
       if (result !== undefined) {
-        found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, this.#scope, leftOut)))
+        found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, scope, leftOut)))
       } else if (error !== undefined) {
-        found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, this.#scope, leftOut))))
+        found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, scope, leftOut))))
       }
     } catch (thrown) {
       if (!(thrown instanceof AmbiguousMember)) throw thrown
@@ -232,7 +229,7 @@ class PendingClientRequests {
     }
     if (leftOut.length > 0) {
       const members = leftOut.slice(0, 10)
-      this.#log.debug({ method, members }, "dropped unknown members of a client's response")
+      log.debug({ method, members }, "dropped unknown members of a client's response")
     }
     return undefined
   }
@@ -271,19 +268,18 @@ interface SubscriptionOptions {
 
 /** The resources that a session is subscribed to, by caller and by the URI that the client used. */
 export class ResourceSubscriptions implements Disposable {
-  readonly #options: SubscriptionOptions
-  readonly #news: (uri: string) => Buffer
+  readonly #options: Required<SubscriptionOptions>
   readonly #followed = new Map<string, ActiveSubscription>()
 
   constructor(options: SubscriptionOptions) {
-    this.#options = options
-    this.#news = options.news ?? resourceUpdated
+    this.#options = { news: resourceUpdated, ...options }
   }
 
   /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
   async resume(uri: string, acting: Caller): Promise<void> {
+    const { tell, news } = this.#options
     await this.add(uri, acting)
-    if (this.#followed.has(subscriptionKey(uri, acting))) this.#options.tell(this.#news(uri))
+    if (this.#followed.has(subscriptionKey(uri, acting))) tell(news(uri))
   }
 
   /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
@@ -326,9 +322,9 @@ export class ResourceSubscriptions implements Disposable {
   }
 
   async #begin(uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> {
-    const { access, tell } = this.#options
+    const { access, tell, news } = this.#options
     const served = await access.view(caller).resolve('resource', uri, { operation: 'subscribe' })
-    const message = this.#news(uri)
+    const message = news(uri)
     return access.subscribe(caller, served, () => {
       if (!following().over) tell(message)
     })
@@ -344,9 +340,7 @@ export class ResourceSubscriptions implements Disposable {
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
       // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
-      .catch((cause: unknown) =>
-        this.#options.log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'),
-      )
+      .catch((err: unknown) => this.#options.log.debug({ err }, 'cannot unsubscribe from a resource on the server'))
   }
 
   [Symbol.dispose](): void {

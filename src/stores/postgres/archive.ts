@@ -47,10 +47,8 @@ export const createArchive = (postgres: Postgres, { searchMs = searchTimeoutMs }
     }
   },
   async checkpoints(chain) {
-    const rows = await postgres.query<{ line: string }>(
-      'SELECT line FROM toolway.checkpoints WHERE chain = $1 ORDER BY seq',
-      [chain],
-    )
+    const sql = 'SELECT line FROM toolway.checkpoints WHERE chain = $1 ORDER BY seq'
+    const rows = await postgres.query<{ line: string }>(sql, [chain])
     return rows.map(({ line }) => line)
   },
   async publicKeys() {
@@ -125,18 +123,13 @@ async function queryWithin<Row extends object>(
       return client.query<Row>(sql, values, withinMs + searchTravelMs)
     })
   } catch (error) {
-    throw (error as { code?: string }).code === cancelledCode ? searchTimeout(withinMs, error) : error
+    if ((error as { code?: string }).code !== cancelledCode) throw error
+    const sentence = `The search in PostgreSQL took longer than ${withinMs / 1000} s (a fixed limit). Narrow it down by time, agent or server.`
+    throw new ToolwayError('TIMEOUT', sentence, { cause: error })
   }
 }
 
 const cancelledCode = '57014'
-
-const searchTimeout = (searchMs: number, cause: unknown) =>
-  new ToolwayError(
-    'TIMEOUT',
-    `The search in PostgreSQL took longer than ${searchMs / 1000} s (a fixed limit). Narrow it down by time, agent or server.`,
-    { cause },
-  )
 
 /** A chain as the query returns it: the driver returns bigint columns as text. */
 type ChainRow = Omit<ArchiveChain, 'seq' | 'removedTo'> & { readonly seq: string; readonly removed_to: string }

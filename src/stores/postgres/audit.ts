@@ -10,7 +10,7 @@ import { requireTables } from './migrations.ts'
 import { removeExpired } from './retention.ts'
 import { Shipper } from './shipper.ts'
 
-export interface PostgresAuditStatus {
+interface PostgresAuditStatus {
   readonly up: boolean
   readonly error?: string
   /** How many of this process's records have not been copied yet; undefined until PostgreSQL has been reached once. */

@@ -92,10 +92,8 @@ function withLimit(error: unknown, queryMs: number): unknown {
 /** Changes the URL so that encrypted connections also verify the certificate; only `no-verify` turns that off. */
 function verifying(url: string): string {
   const place = new URL(url)
-  const mode = place.searchParams.get('sslmode')
-  if (mode !== null && ['allow', 'prefer', 'require', 'verify-ca'].includes(mode)) {
-    place.searchParams.set('sslmode', 'verify-full')
-  }
+  const mode = place.searchParams.get('sslmode') ?? ''
+  if (['allow', 'prefer', 'require', 'verify-ca'].includes(mode)) place.searchParams.set('sslmode', 'verify-full')
   return place.href
 }
 

@@ -67,24 +67,21 @@ const auditTables = `
 /** Number 2 created tables for the history in 0.2.0, which are no longer used: the next migration is number 3. */
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
-export interface MigrationResult {
-  /** The schema version before the migration; 0 if there was no schema. */
-  readonly from: number
-  readonly to: number
-  /** The applied migrations in order; with `dryRun`, those that would be applied. */
-  readonly applied: readonly Pick<Migration, 'number' | 'name'>[]
-}
-
 interface MigrateOptions {
   readonly dryRun?: boolean
   readonly migrations?: readonly Migration[]
 }
 
+export type MigrationResult = Awaited<ReturnType<typeof migrate>>
+
 const migrationTimeoutMs = 10 * 60_000
 
-/** Migrates the schema in one transaction. Concurrent migrations wait for each other. */
+/**
+ * Migrates the schema in one transaction. Concurrent migrations wait for each other. Returns the version before, which
+ * is 0 without a schema, and the applied migrations in order; with `dryRun`, those that would be applied.
+ */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
-  return postgres.transaction(async (client): Promise<MigrationResult> => {
+  return postgres.transaction(async (client) => {
     if (!dryRun) {
       // Allow more time, because another replica may be migrating and large tables take a long time.
       await client.query(`SET LOCAL statement_timeout = ${migrationTimeoutMs}`)
@@ -98,25 +95,20 @@ export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted
     const encoding = from === 0 ? await wrongEncoding(client) : undefined
     if (encoding) throw new Error(encoding)
     const missing = wanted.filter(({ number }) => number > from)
-    if (!dryRun) for (const migration of missing) await applyMigration(client, migration)
+    for (const { number, name, sql } of dryRun ? [] : missing) {
+      await client.query(sql, [], migrationTimeoutMs)
+      await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
+    }
     const applied = missing.map(({ number, name }) => ({ number, name }))
     return { from, to: missing.at(-1)?.number ?? from, applied }
   })
 }
 
-async function applyMigration(client: Transaction, { number, name, sql }: Migration): Promise<void> {
-  await client.query(sql, [], migrationTimeoutMs)
-  await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
-}
-
 export async function schemaVersion(client: Transaction): Promise<number> {
-  const [there] = await client.query<{ table: string | null }>(
-    `SELECT to_regclass('toolway.migrations')::text AS table`,
-  )
-  if (!there?.table) return 0
-  const [last] = await client.query<{ number: number }>(
-    'SELECT coalesce(max(number), 0) AS number FROM toolway.migrations',
-  )
+  const exists = `SELECT to_regclass('toolway.migrations')::text AS table`
+  const [found] = await client.query<{ table: string | null }>(exists)
+  if (!found?.table) return 0
+  const [last] = await client.query<{ number: number | null }>('SELECT max(number) AS number FROM toolway.migrations')
   return last?.number ?? 0
 }
 

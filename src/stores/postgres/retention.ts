@@ -70,11 +70,8 @@ async function droppable(client: Transaction, beforeMs: number): Promise<string[
   for (const table of await partitionsOf(client)) {
     const month = monthOfTable(table)
     if (!month || month.to > beforeMs) continue
-    const needed = await client.query(
-      `SELECT 1 FROM toolway.${table} r JOIN kept k ON k.chain = r.chain AND r.seq >= k.seq LIMIT 1`,
-      [],
-      retentionTimeoutMs,
-    )
+    const sql = `SELECT 1 FROM toolway.${table} r JOIN kept k ON k.chain = r.chain AND r.seq >= k.seq LIMIT 1`
+    const needed = await client.query(sql, [], retentionTimeoutMs)
     if (needed.length === 0) tables.push(table)
   }
   return tables

@@ -213,10 +213,8 @@ const insertCheckpoints = `
 function appendRecords(postgres: Postgres, end: OwnChain, records: readonly ArchiveRecord[]): Promise<boolean> {
   const { id: chain } = end
   return postgres.transaction(async (client) => {
-    const [now] = await client.query<{ seq: string; hash: string }>(
-      'SELECT seq, hash FROM toolway.chains WHERE id = $1 FOR UPDATE',
-      [chain],
-    )
+    const lock = 'SELECT seq, hash FROM toolway.chains WHERE id = $1 FOR UPDATE'
+    const [now] = await client.query<{ seq: string; hash: string }>(lock, [chain])
     if (!now || Number(now.seq) !== end.seq || now.hash !== end.hash) return false
     const last = records.at(-1)
     if (!last) return true
@@ -229,10 +227,7 @@ function appendRecords(postgres: Postgres, end: OwnChain, records: readonly Arch
   })
 }
 
-interface Begin {
-  readonly seq: number
-  readonly time: string
-}
+type Begin = Pick<ArchiveRecord, 'seq'> & { readonly time: string }
 
 /** The rows to insert. Most operations begin and end in one batch; only beginnings from earlier batches are queried. */
 async function rowsOf(client: Transaction, chain: number, records: readonly ArchiveRecord[]) {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Buckets, Taken } from '../../core/stores.ts'
+import type { Buckets } from '../../core/stores.ts'
 import { groupMs, limitWindowMs, maxExact } from '../buckets.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
@@ -80,7 +80,7 @@ const takeFromBuckets = createScript(`
   return { waits, longest, string.format('%.0f', now) }
 `)
 
-export interface RedisBucketsOptions {
+interface RedisBucketsOptions {
   readonly redis: SharedRedis
   /** The buckets to use while Redis is down. Each replica then allows the whole limit. */
   readonly local: Buckets
@@ -103,12 +103,8 @@ export function redisBuckets({ redis, local, time = 'shared', monotonic }: Redis
       if (reply === undefined) return local.take(buckets, now)
       const [waits, retryAfterMs, sharedNow] = reply as [number, number, string]
       if (time === 'shared') ahead = Math.max(ahead, Number(sharedNow) - monotonic())
-      return takenBy(waits, retryAfterMs, buckets)
+      const bucket = buckets[waits - 1]
+      return bucket === undefined ? { allowed: true } : { allowed: false, key: bucket.key, retryAfterMs }
     },
   }
-}
-
-function takenBy(waits: number, retryAfterMs: number, buckets: readonly { key: string }[]): Taken {
-  const bucket = buckets[waits - 1]
-  return bucket === undefined ? { allowed: true } : { allowed: false, key: bucket.key, retryAfterMs }
 }

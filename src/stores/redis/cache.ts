@@ -100,20 +100,12 @@ export function redisCache(
       const { maxEntries, maxBytes } = limits
       const values = [mark, fieldOf(group, key), bytes, size, now, now + Math.max(ttlMs, 0), maxEntries, maxBytes]
       const keys = [all, groupKey(group), order, sizes, kept]
-      const reply = (await redis.ask((client) => putResult(client, keys, values))) as
-        | readonly number[]
-        | null
-        | undefined
-      const [entries, used, evicted] = reply ?? []
-      if (entries === undefined) return
-      usage = { entries, bytes: used ?? 0, evicted: usage.evicted + (evicted ?? 0) }
+      const reply = await redis.ask((client) => putResult(client, keys, values))
+      const [entries, used = 0, evicted = 0] = (reply ?? []) as readonly number[]
+      if (entries !== undefined) usage = { entries, bytes: used, evicted: usage.evicted + evicted }
     },
-    async drop(group) {
-      await change(groupKey(group))
-    },
-    async clear() {
-      await change(all)
-    },
+    drop: (group) => change(groupKey(group)),
+    clear: () => change(all),
     usage: () => usage,
   }
 }

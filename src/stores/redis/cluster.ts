@@ -56,10 +56,8 @@ export interface RedisMembershipOptions {
 /** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
 export class RedisMembership implements Membership, AsyncDisposable {
   readonly self: string
+  readonly #options: RedisMembershipOptions
   readonly #redis: SharedRedis
-  readonly #clock: Clock
-  readonly #seal: Seal
-  readonly #workers: RedisMembershipOptions['workers']
   readonly #changes: Disposable
   readonly #listeners = new Set<() => void>()
   /** Ended sessions whose records are still in Redis. Otherwise, a request after the outage would continue them. */
@@ -76,11 +74,10 @@ export class RedisMembership implements Membership, AsyncDisposable {
   /** A value that the first replica writes and all see. If it changes, Redis has lost its data. */
   #dataId: string | undefined
 
-  constructor({ redis, clock, seal, workers }: RedisMembershipOptions) {
+  constructor(options: RedisMembershipOptions) {
+    const { redis, workers } = options
+    this.#options = options
     this.#redis = redis
-    this.#clock = clock
-    this.#seal = seal
-    this.#workers = workers
     this.self = workers?.self ?? randomBytes(6).toString('base64url')
     this.#changes = redis.onChange((up) => {
       if (!up) return this.#lost()
@@ -98,7 +95,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
   addressOf(replica: string): string | undefined {
     if (replica === this.self) return undefined
     // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
-    return this.#known.get(replica) ?? (this.#isSure ? undefined : this.#workers?.addressOf(replica))
+    return this.#known.get(replica) ?? (this.#isSure ? undefined : this.#options.workers?.addressOf(replica))
   }
 
   readonly isGone = (replica: string): boolean => this.#isSure && !this.#alive.has(replica)
@@ -107,7 +104,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
     // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
     if (!this.#redis.up) return
     this.#known.delete(replica)
-    this.#workers?.unreachable(replica)
+    this.#options.workers?.unreachable(replica)
   }
 
   async keep(session: string, record: string): Promise<boolean> {
@@ -136,9 +133,9 @@ export class RedisMembership implements Membership, AsyncDisposable {
 
   readonly forget = (session: string): void => void this.#forget(session)
 
-  readonly sign = (text: string): string => this.#seal.close(text, 'fleet')
+  readonly sign = (text: string): string => this.#options.seal.close(text, 'fleet')
 
-  readonly verify = (signed: string): string | undefined => this.#seal.open(signed, 'fleet')
+  readonly verify = (signed: string): string | undefined => this.#options.seal.open(signed, 'fleet')
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true
@@ -150,7 +147,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
 
   /** Whether every replica that runs has had the time to send a heartbeat. */
   get #isSure(): boolean {
-    return this.#steadySince !== undefined && this.#clock.monotonic() - this.#steadySince >= heartbeatTimeoutMs
+    return this.#steadySince !== undefined && this.#options.clock.monotonic() - this.#steadySince >= heartbeatTimeoutMs
   }
 
   readonly #at = (name: string): string => `${this.#redis.prefix}{fleet}:${name}`
@@ -188,7 +185,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
     if (names === undefined) this.#lost()
     else if (names.length > 0) await this.#look(names)
     this.#timer?.[Symbol.dispose]()
-    if (!this.#ended) this.#timer = this.#clock.after(heartbeatMs, () => this.#beatAgain(), { promptly: true })
+    if (!this.#ended) this.#timer = this.#options.clock.after(heartbeatMs, () => this.#beatAgain(), { promptly: true })
   }
 
   /**
@@ -203,7 +200,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
   async #look(names: readonly string[]): Promise<void> {
     const addresses = await this.#redis.ask((client) => client.mget(names.map((name) => this.#at(`replica:${name}`))))
     if (addresses === undefined) return this.#lost()
-    this.#steadySince ??= this.#clock.monotonic()
+    this.#steadySince ??= this.#options.clock.monotonic()
     const sure = this.#isSure
     const found = new Map<string, string>()
     const missing: string[] = []
@@ -226,14 +223,10 @@ export class RedisMembership implements Membership, AsyncDisposable {
 
   #remove(names: readonly string[]) {
     const keys = names.map((name) => this.#at(`replica:${name}`))
-    const replicas = this.#at('replicas')
-    return this.#redis.ask((client) =>
-      client
-        .multi()
-        .del(keys)
-        .srem(replicas, ...names)
-        .exec(),
-    )
+    return this.#redis.ask((client) => {
+      const line = client.multi().del(keys)
+      return line.srem(this.#at('replicas'), ...names).exec()
+    })
   }
 }
 
@@ -241,17 +234,8 @@ export class RedisMembership implements Membership, AsyncDisposable {
 export const pubSubChannel = ({ prefix }: Pick<SharedRedis, 'prefix'>): string => `${prefix}bulletin`
 
 /** Broadcast through a Redis channel. Messages are sealed, so those written without the secret have no effect. */
-export function redisPubSub({
-  redis,
-  self,
-  seal,
-  log,
-}: {
-  readonly redis: SharedRedis
-  readonly self: string
-  readonly seal: Seal
-  readonly log: Log
-}): PubSub & AsyncDisposable {
+export function redisPubSub(options: { redis: SharedRedis; self: string; seal: Seal; log: Log }) {
+  const { redis, self, seal, log } = options
   const channel = pubSubChannel(redis)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
@@ -261,12 +245,12 @@ export function redisPubSub({
     const [from, topic, text] = jsonValue(opened) as [string, string, string]
     if (from !== self) listeners.deliver(topic, text)
   })
-  return {
+  const pubSub: PubSub = {
     publish(topic, text) {
       const sealed = seal.close(JSON.stringify([self, topic, text]), 'bulletin')
       void redis.ask((client) => client.publish(channel, sealed))
     },
     subscribe: listeners.subscribe,
-    [Symbol.asyncDispose]: () => subscription[Symbol.asyncDispose](),
   }
+  return { ...pubSub, [Symbol.asyncDispose]: () => subscription[Symbol.asyncDispose]() }
 }

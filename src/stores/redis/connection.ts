@@ -245,18 +245,20 @@ export class SharedRedis implements AsyncDisposable {
   #settle(now: boolean, why = ''): void {
     if (this.#ended) return
     const { log } = this.#options
-    const facts = { redis: this.where }
+    const { where: redis } = this
     const changed = now !== this.up
     this.problem = now ? undefined : why
     this.up = now
     if (changed) this.#logged.clear()
     if (!now && !this.#logged.has(why)) {
       this.#logged.add(why)
-      const sentence = 'Redis is unavailable: each replica applies limits on its own, and results are not cached'
-      log.warn({ ...facts, why }, sentence)
+      log.warn(
+        { redis, why },
+        'Redis is unavailable: each replica applies limits on its own, and results are not cached',
+      )
     }
     if (!changed) return
-    if (now) log.info(facts, 'Redis is available: limits, cached results and sessions are shared')
+    if (now) log.info({ redis }, 'Redis is available: limits, cached results and sessions are shared')
     for (const listener of this.#listeners) listener(now)
   }
 }

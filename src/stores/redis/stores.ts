@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, TtlStore } from '../../core/stores.ts'
-import { createRotatingSeal, createSeal, type Seal } from '../../lib/seal.ts'
+import { createRotatingSeal, createSeal } from '../../lib/seal.ts'
 import { derivedSecret, type ReplicaSecret } from '../secret-file.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import { redisBuckets } from './buckets.ts'
@@ -58,10 +58,7 @@ const readSecretMs = 1_000
  * Opens a seal with the secret that replicas share in Redis; the first replica creates it. Whenever Redis has lost the
  * secret, a replica that knows it writes it again. A replica that finds another secret changes to that one.
  */
-async function openSharedSeal(
-  redis: SharedRedis,
-  { secret, clock, log }: RedisStoresOptions,
-): Promise<Seal & Disposable> {
+async function openSharedSeal(redis: SharedRedis, { secret, clock, log }: RedisStoresOptions) {
   const key = `${redis.prefix}secret:fleet`
   const previous = await secret.read().catch((error: Error) => {
     log.warn({ err: error }, 'the stored copy of the shared secret is not used')
@@ -86,32 +83,27 @@ async function openSharedSeal(
   if (shared === undefined)
     log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until it is back')
   const seal = createRotatingSeal(shared ?? (await secret.own()))
-  let timer: Timer | undefined
   let ended = false
-  const readLater = () => {
-    timer?.[Symbol.dispose]()
-    timer = clock.after(readSecretMs, () => void next(), { promptly: true })
-  }
+  const readLater = () => clock.after(readSecretMs, () => void next(), { promptly: true })
   const next = async () => {
     const latest = await readOrRestore(shared)
     if (ended) return
-    readLater()
+    timer[Symbol.dispose]()
+    timer = readLater()
     if (latest === undefined || latest === shared) return
     if (shared !== undefined) log.warn({}, 'Redis has lost its data: changed to the shared secret of another replica')
     shared = latest
     seal.rotate(latest)
     await remember(latest)
   }
-  readLater()
-  const changes = redis.onChange((up) => {
-    if (up) void next()
-  })
+  let timer = readLater()
+  const changes = redis.onChange((up) => void (up && next()))
   return {
     ...seal,
     [Symbol.dispose]() {
       ended = true
       changes[Symbol.dispose]()
-      timer?.[Symbol.dispose]()
+      timer[Symbol.dispose]()
     },
   }
 }

@@ -5,14 +5,15 @@ import { pause } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
+import { type Backoff, backoffMs } from '../../lib/duration.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { derivedSecret } from '../secret-file.ts'
-import { closeRecord, memoryLocks, openRecord } from '../vault.ts'
+import { closeRecord, competingLocks, openRecord } from '../vault.ts'
 import { connectRedis, createScript, isUp, redisAway, type SharedRedis } from './connection.ts'
 
 /** How long to retry a write while Redis is down, and the pauses between attempts. */
 const maxWriteWaitMs = 10_000
-const [firstRetryMs, maxRetryMs] = [50, 500]
+const writePauses = { firstMs: 50, maxMs: 500 }
 
 /** The vault for OAuth grants, with its locks: replicas with separate locks would refresh one token twice. */
 export interface RedisSafe {
@@ -61,13 +62,9 @@ export function redisVault({
     async write(key, text) {
       const name = nameOf(key)
       const sealed = closeRecord(seal, name, { key, text })
-      const end = clock.monotonic() + maxWaitMs
+      const store = async () => (await redis.ask((client) => client.hset(at, name, sealed))) !== undefined
       // Retry, because a refresh token can be used only once: if the new token is not stored, the grant is lost.
-      for (let pauseMs = firstRetryMs; ; pauseMs = Math.min(2 * pauseMs, maxRetryMs)) {
-        if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
-        if (clock.monotonic() >= end) throw redisAway('the OAuth grant')
-        await pause(clock, pauseMs)
-      }
+      if (!(await retryUntil(store, clock, maxWaitMs, writePauses))) throw redisAway('the OAuth grant')
     },
     async remove(key) {
       await asked((client) => client.hdel(at, nameOf(key)))
@@ -81,12 +78,22 @@ export function redisVault({
   }
 }
 
+/** Repeats an attempt until it succeeds. Resolves with false if it has not within `maxWaitMs`. */
+async function retryUntil(attempt: () => Promise<boolean>, clock: Clock, maxWaitMs: number, pauses: Backoff) {
+  const end = clock.monotonic() + maxWaitMs
+  for (let failures = 0; !(await attempt()); failures++) {
+    if (clock.monotonic() >= end) return false
+    await pause(clock, backoffMs(failures, pauses))
+  }
+  return true
+}
+
 /** How long a lock remains taken after its holder has died. */
 const usualLeaseMs = 10_000
 /** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
 const maxRedisLockWaitMs = 30_000
 /** Poll intervals: short at first, because most locks are held for one request. */
-const [firstPollMs, maxPollMs] = [10, 250]
+const lockPolls = { firstMs: 10, maxMs: 250 }
 
 /** Takes a free lock, or renews the lock that this token holds. KEYS: lock; ARGV: token, lease. */
 const takeLock = createScript(`
@@ -104,64 +111,46 @@ const releaseLock = createScript(`
 
 /**
  * Locks across replicas (B10). A lock is a lease that is renewed while it is held. It expires if its holder dies, or if
- * Redis is unavailable for as long as the lease. Within one process, only one waiter at a time polls Redis.
+ * Redis is unavailable for as long as the lease.
  */
 export function redisLocks(
   { redis, clock, log, maxWaitMs = maxRedisLockWaitMs }: Bounded<'redis' | 'clock' | 'log'>,
   leaseMs = usualLeaseMs,
 ): Locks {
-  const own = memoryLocks()
-
-  const taken = async (key: string, token: string): Promise<void> => {
-    const end = clock.monotonic() + maxWaitMs
-    for (let pauseMs = firstPollMs; ; pauseMs = Math.min(2 * pauseMs, maxPollMs)) {
-      const reply = await redis.ask((client) => takeLock(client, [key], [token, leaseMs]))
-      if (reply === 1) return
+  return competingLocks(async (name) => {
+    const key = `${redis.prefix}lock:${hash('sha256', name)}`
+    const token = randomBytes(16).toString('base64url')
+    const take = () => redis.ask((client) => takeLock(client, [key], [token, leaseMs]))
+    const release = () => redis.ask((client) => releaseLock(client, [key], [token]))
+    const isTaken = async () => {
+      const reply = await take()
       if (reply === undefined) throw redisAway('the lock for an OAuth grant')
-      if (clock.monotonic() >= end) throw lockHeld(maxWaitMs)
-      await pause(clock, pauseMs)
+      return reply === 1
     }
-  }
-
-  return {
-    async hold(name) {
-      const inside = await own.hold(name)
-      const key = `${redis.prefix}lock:${hash('sha256', name)}`
-      const token = randomBytes(16).toString('base64url')
-      const letGo = async () => {
-        await redis.ask((client) => releaseLock(client, [key], [token]))
-        await inside[Symbol.asyncDispose]()
-      }
-      try {
-        await taken(key, token)
-      } catch (error) {
-        // Release the lock: it may have been taken even if the response did not arrive in time.
-        await letGo()
-        throw error
-      }
-      let renewal = prolong()
-      let over = false
-      return {
-        async [Symbol.asyncDispose]() {
-          over = true
-          renewal[Symbol.dispose]()
-          await letGo()
+    await using held = new AsyncDisposableStack()
+    // Also if taking it fails: it may have been taken even if the response did not arrive in time.
+    held.defer(async () => void (await release()))
+    if (!(await retryUntil(isTaken, clock, maxWaitMs, lockPolls))) throw lockHeld(maxWaitMs)
+    let isOver = false
+    // Renewed after a third of the lease, so that two renewals can fail before the lease expires.
+    const renewLater = () =>
+      clock.after(
+        leaseMs / 3,
+        async () => {
+          const reply = await take()
+          if (isOver) await release()
+          else if (reply !== 0) renewal = renewLater()
+          else log.warn({}, 'a lock expired while Redis was unavailable; another replica holds it now')
         },
-      }
-
-      function prolong(): Disposable {
-        // Renewed after a third of the lease, so that two renewals can fail before the lease expires.
-        const renew = async () => {
-          const reply = await redis.ask((client) => takeLock(client, [key], [token, leaseMs]))
-          if (over) return void redis.ask((client) => releaseLock(client, [key], [token]))
-          if (reply === 0)
-            return log.warn({}, 'a lock expired while Redis was unavailable; another replica holds it now')
-          renewal = prolong()
-        }
-        return clock.after(leaseMs / 3, renew, { promptly: true })
-      }
-    },
-  }
+        { promptly: true },
+      )
+    let renewal = renewLater()
+    held.defer(() => {
+      isOver = true
+      renewal[Symbol.dispose]()
+    })
+    return held.move()
+  })
 }
 
 function lockHeld(maxWaitMs: number): ToolwayError {

@@ -29,10 +29,7 @@ export function encodeBatch({ tallies, calls, captures }: HistoryBatch): string 
     const numbers = tallyNumbers.map((number) => counts[number])
     return [agent, server, operation, name, at, numbers, latencies]
   })
-  const callRows = calls.map((call): CallRow => {
-    const { id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache, steps } = call
-    return [id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache, steps]
-  })
+  const callRows = calls.map((call): CallRow => [...callColumns.map((column) => call[column]), call.steps])
   return JSON.stringify([tallyRows, callRows, captures])
 }
 

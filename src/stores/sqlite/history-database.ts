@@ -127,13 +127,12 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
     addLogin: ({ digest, owner, sealed, until }: StoredLogin): boolean =>
       file.use((database) =>
         inTransaction(database, () => {
-          const remove = database.prepare('DELETE FROM logins WHERE until <= ?')
-          remove.run(now())
+          database.prepare('DELETE FROM logins WHERE until <= ?').run(now())
           const oldest = 'SELECT digest FROM logins WHERE owner = ? OR ? ORDER BY until DESC LIMIT -1 OFFSET ?'
           const evict = database.prepare(`DELETE FROM logins WHERE digest IN (${oldest})`)
           evict.run(owner, 0, maxLoginsOfOne - 1)
           evict.run(owner, 1, maxLogins - 1)
-          const add = database.prepare('INSERT INTO logins (digest, owner, sealed, until) VALUES (?, ?, ?, ?)')
+          const add = database.prepare(insertInto('logins', ['digest', 'owner', 'sealed', 'until']))
           add.run(digest, owner, sealed, until)
           return true
         }),
@@ -164,14 +163,15 @@ function prepareHistory(database: DatabaseSync): void {
   })
 }
 
+const insertInto = (table: string, columns: readonly string[], verb: 'INSERT' | 'REPLACE' = 'INSERT'): string =>
+  `${verb} INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+
 /** Adds tallies to those that are stored for the same step and key. Other processes may have written them. */
 function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
   const keyOf = tallyKeys(database)
-  const columns = tallyNumbers.join(', ')
-  const placeholders = tallyNumbers.map(() => '?').join(', ')
   const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
   const add = database.prepare(
-    `INSERT INTO tallies (stepMs, at, key, ${columns}, latencies) VALUES (?, ?, ?, ${placeholders}, ?)
+    `${insertInto('tallies', ['stepMs', 'at', 'key', ...tallyNumbers, 'latencies'])}
      ON CONFLICT DO UPDATE SET ${sums}, latencies = merge(latencies, excluded.latencies)`,
   )
   for (const tally of tallies) {
@@ -186,7 +186,7 @@ function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
 
 function tallyKeys(database: DatabaseSync): (key: TallyKey) => number {
   const find = database.prepare('SELECT id FROM keys WHERE agent = ? AND server = ? AND operation = ? AND name = ?')
-  const add = database.prepare('INSERT INTO keys (agent, server, operation, name) VALUES (?, ?, ?, ?)')
+  const add = database.prepare(insertInto('keys', ['agent', 'server', 'operation', 'name']))
   const count = () => database.prepare('SELECT count(*) AS count FROM keys').get()?.count as number
   const idOf = ({ agent, server, operation, name }: TallyKey, hasRoom: () => boolean): number => {
     const values = [agent, server, operation, name]
@@ -249,10 +249,7 @@ function oldestOf(database: DatabaseSync): number | undefined {
 }
 
 function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
-  const placeholders = callColumns.map(() => '?').join(', ')
-  const add = database.prepare(
-    `INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${placeholders}, ?)`,
-  )
+  const add = database.prepare(insertInto('calls', [...callColumns, 'steps'], 'REPLACE'))
   for (const call of calls) {
     add.run(...callColumns.map((column) => call[column]), call.steps.length === 0 ? '' : JSON.stringify(call.steps))
   }
@@ -269,7 +266,7 @@ const orderKeys: Readonly<Record<CallOrder['by'], string>> = {
 }
 
 function addCaptures(database: DatabaseSync, captures: readonly StoredCapture[]): void {
-  const add = database.prepare('INSERT OR REPLACE INTO captures (id, at, bytes, sealed) VALUES (?, ?, ?, ?)')
+  const add = database.prepare(insertInto('captures', ['id', 'at', 'bytes', 'sealed'], 'REPLACE'))
   for (const { id, at, sealed } of captures) add.run(id, at, sealed.length, sealed)
 }
 
@@ -298,10 +295,8 @@ function findChoices(database: DatabaseSync, filter: CallFilter): CallChoices {
   const { where, values } = callCondition(filter)
   return mapChoices((column) => {
     const sql = `SELECT DISTINCT ${column} AS value FROM calls WHERE ${where} AND ${column} <> '' ORDER BY 1 LIMIT ?`
-    return database
-      .prepare(sql)
-      .all(...values, maxFilterChoices)
-      .map(({ value }) => value as string)
+    const rows = database.prepare(sql).all(...values, maxFilterChoices)
+    return rows.map(({ value }) => value as string)
   })
 }
 

@@ -1,26 +1,20 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { endWith } from '../../core/deadline.ts'
 import type { HistoryStore } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
 import { createPortRpc, type RpcPeer } from '../../lib/port-rpc.ts'
 import { decodeBatch, encodeBatch } from './history-batch.ts'
 import type { HistoryOwnerMethods, HistoryThreadData, HistoryThreadMethods } from './history-thread.ts'
 
-export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
+interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
   /** The state folder. */
   readonly folder: string
   /** The module of the thread. */
   readonly thread: URL
   readonly clock: Clock
   readonly log: Log
-}
-
-export interface SqliteHistory extends HistoryStore {
-  /** Why the file cannot be used; undefined if it can. */
-  trouble(): string | undefined
-  /** Set when the process stops: from then on, batches are written without the thread. */
-  stopping(): void
 }
 
 /** How long a request may take. Queries over a month read some hundred thousand rows. */
@@ -31,30 +25,22 @@ const restartMs = 10_000
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 2 }
 
 /** The history in a SQLite file in the state folder. The thread and the file are opened on first use. */
-export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions): SqliteHistory {
+export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions) {
   const path = join(folder, 'history.sqlite')
   let worker: Worker | undefined
   let peer: RpcPeer<HistoryThreadMethods> | undefined
   let diedAt = Number.NEGATIVE_INFINITY
   let closed = false
   let isStopping = false
-  let code: string | undefined
+  let troubleCode: string | undefined
 
   const methods: HistoryOwnerMethods = {
     say(trouble) {
-      code = trouble?.aside === undefined ? trouble?.code : undefined
+      troubleCode = trouble?.aside === undefined ? trouble?.code : undefined
       if (trouble === undefined) log.info({ path }, 'history is stored again')
       else if (trouble.aside === undefined) log.warn({ path, code: trouble.code }, 'history cannot be stored')
       else log.warn({ path, ...trouble }, 'the history file was unusable and was moved aside; a new one begins')
     },
-  }
-
-  const died = (ended: Worker, cause?: unknown) => {
-    if (worker !== ended) return
-    worker = undefined
-    peer = undefined
-    diedAt = clock.monotonic()
-    if (!closed) log.warn({ err: cause }, "the history's thread ended; it is started again when it is needed")
   }
 
   const connected = (): RpcPeer<HistoryThreadMethods> | undefined => {
@@ -64,20 +50,16 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     const execArgv = ['--disable-warning=ExperimentalWarning']
     const started = new Worker(thread, { execArgv, workerData, resourceLimits, name: 'history' })
     started.unref()
-    started.on('error', (cause) => died(started, cause))
-    started.on('exit', () => died(started))
-    // Not a promise that each request races with: it would keep something of every request for as long as it is pending.
-    const waiting = new Set<() => void>()
-    started.on('exit', () => {
-      for (const giveUp of waiting) giveUp()
-    })
-    const orGone = <T>(response: Promise<T>): Promise<T | undefined> => {
-      const { promise, resolve, reject } = Promise.withResolvers<T | undefined>()
-      const giveUp = () => resolve(undefined)
-      waiting.add(giveUp)
-      response.then(resolve, reject)
-      return promise.finally(() => waiting.delete(giveUp))
+    const gone = new AbortController()
+    const ended = (cause?: unknown) => {
+      gone.abort()
+      if (worker !== started) return
+      worker = undefined
+      peer = undefined
+      diedAt = clock.monotonic()
+      if (!closed) log.warn({ err: cause }, "the history's thread ended; it is started again when it is needed")
     }
+    started.on('error', ended).on('exit', () => ended())
     const rpc = createPortRpc<HistoryThreadMethods>({
       port: {
         send: (message) => started.postMessage(message),
@@ -90,7 +72,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     })
     worker = started
     // A request to a thread that dies ends with it.
-    peer = { ...rpc, request: (...params) => orGone(rpc.request(...params)) }
+    peer = { ...rpc, request: (...params) => endWith(gone.signal, rpc.request(...params)).catch(() => undefined) }
     return peer
   }
 
@@ -106,11 +88,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     return (await connected()?.request('write', text)) ?? false
   }
 
-  return {
-    trouble: () => code,
-    stopping() {
-      isStopping = true
-    },
+  const store: HistoryStore = {
     // Not async, because the batch would stay in memory until its text is written.
     write: (batch) => writeText(encodeBatch(batch)),
     sums: async (query) => connected()?.request('sums', query),
@@ -129,6 +107,15 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
       await peer?.request('close')
       peer = undefined
       await last?.terminate()
+    },
+  }
+  return {
+    ...store,
+    /** Why the file cannot be used; undefined if it can. */
+    trouble: () => troubleCode,
+    /** To be called when the process stops: from then on, batches are written without the thread. */
+    stopping() {
+      isStopping = true
     },
   }
 }
