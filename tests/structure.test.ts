@@ -3,12 +3,12 @@ import { readStructure } from '../tooling/structure.ts'
 
 /** What the source has now. A change may make a figure smaller, and then the limit with it, never larger. */
 const limits = {
-  lines: 98_700,
-  files: 596,
+  lines: 96_600,
+  files: 580,
   functionsOver80: 5,
   functionsOver120: 0,
   largeOptions: 5,
-  participles: 87,
+  participles: 83,
   sharedNames: 225,
 }
 

@@ -99,8 +99,8 @@ export class UpstreamServer implements Source, ServerOffers {
       mayLog: () => this.#mayLog(),
       mayReach: (caller) =>
         policy?.mayUseSome?.(caller, this.#listings.entriesOf(this.#listings.forCaller(caller))) ?? true,
-      isWanted: () => this.#isWanted(),
       events: {
+        isWanted: () => this.#isWanted(),
         awaitStart: (signal) =>
           config.transport === 'stdio' && !this.#pool.latest ? host.starts?.(() => this.#isCalled, signal) : undefined,
         opening: () => this.#healthMayHaveChanged(),

@@ -3,10 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
-import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
 import type { Budget } from '../../core/limits/budget.ts'
-import type { Log } from '../../core/log.ts'
 import { readTraceContext } from '../../core/trace-context.ts'
 import { decodePercent } from '../../lib/url.ts'
 import { scopesRule } from '../auth/challenge.ts'
@@ -19,6 +17,7 @@ import {
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import { nonInteractivePeer } from '../calls/operations.ts'
+import type { ServeContext } from '../context.ts'
 import {
   HttpError,
   isUnreadableRequest,
@@ -41,7 +40,7 @@ type RejectedSender = { address?: string; principal?: string }
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-interface OpenAiEndpointOptions {
+interface OpenAiEndpointOptions extends Pick<ServeContext, 'clock' | 'log'> {
   /** The chat for the current configuration; undefined if no model is configured. */
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
@@ -53,8 +52,6 @@ interface OpenAiEndpointOptions {
   traced?(): boolean
   /** The answers in progress. Each keeps a conversation in memory for minutes. */
   readonly answers: Budget
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** The OpenAI-compatible API (S6), served at all paths below `/v1`. */

@@ -39,8 +39,6 @@ export interface ConnectionPoolOptions {
   mayLog(): boolean
   /** Whether the server may send messages to this caller's client outside any call. */
   mayReach(caller: Caller): boolean
-  /** Whether to reconnect in the background while the server is down; never, if not given. */
-  isWanted?(): boolean
   readonly events: PoolEvents
   readonly clock: Clock
   readonly log: Log
@@ -49,6 +47,8 @@ export interface ConnectionPoolOptions {
 export interface PoolEvents extends Pick<ConnectionEvents, 'awaitStart' | 'opening' | 'failed' | 'broke' | 'idle'> {
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection): void
+  /** Whether to reconnect in the background while the server is down; never, if not given. */
+  isWanted?(): boolean
 }
 
 /**
@@ -396,14 +396,14 @@ export class ConnectionPool implements AsyncDisposable {
   #reconnectLater(): void {
     const { clock } = this.#settings
     this.#reconnection?.[Symbol.dispose]()
-    if (this.#isClosed || !this.#options.isWanted) return
+    if (this.#isClosed || !this.#options.events.isWanted) return
     this.#reconnection = clock.after(Math.max(this.pauseMs, minReconnectMs), () => this.#reconnect())
   }
 
   #reconnect(): void {
     this.#reconnection = undefined
     // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
-    if (!this.failure || !this.#options.isWanted?.()) return
+    if (!this.failure || !this.#options.events.isWanted?.()) return
     if (this.pauseMs > 0) this.#reconnectLater()
     // If another attempt is under way, `open` waits for its outcome.
     else

@@ -8,9 +8,9 @@ import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 const text = z.string().optional()
-const flag = z.boolean().optional()
+const optionalFlag = z.boolean().optional()
 const textList = z.array(z.string())
-const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
+const timestampPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 const icon = z.object({
   src: z.string(),
   mimeType: text,
@@ -28,7 +28,7 @@ const ofResources = {
     .object({
       audience: z.array(z.enum(['user', 'assistant'])).optional(),
       priority: z.number().min(0).max(1).optional(),
-      lastModified: z.string().regex(moment).optional(),
+      lastModified: z.string().regex(timestampPattern).optional(),
     })
     .optional(),
 }
@@ -39,7 +39,13 @@ const optionalMembers: Readonly<Record<Kind, Readonly<Record<string, z.ZodType>>
     // The rest of the schema is not checked, because some revisions allow outputs that are not objects.
     outputSchema: z.object({ $schema: text }).optional(),
     annotations: z
-      .object({ title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag })
+      .object({
+        title: text,
+        readOnlyHint: optionalFlag,
+        destructiveHint: optionalFlag,
+        idempotentHint: optionalFlag,
+        openWorldHint: optionalFlag,
+      })
       .optional(),
     execution: z.object({ taskSupport: z.enum(['forbidden', 'optional', 'required']).optional() }).optional(),
   },
@@ -47,18 +53,20 @@ const optionalMembers: Readonly<Record<Kind, Readonly<Record<string, z.ZodType>>
   template: ofResources,
   prompt: {
     ...common,
-    arguments: z.array(z.object({ name: z.string(), title: text, description: text, required: flag })).optional(),
+    arguments: z
+      .array(z.object({ name: z.string(), title: text, description: text, required: optionalFlag }))
+      .optional(),
   },
 }
 
-const isValid = (value: unknown, type: z.ZodType): boolean => type.safeParse(value).success
+const fitsType = (value: unknown, type: z.ZodType): boolean => type.safeParse(value).success
 
 /**
  * Repairs a definition so that every client can parse it. Clients reject a whole list for one invalid definition, so
  * invalid optional members are removed and invalid required members are repaired. All other members stay unchanged.
  */
 export function repairedDefinition(kind: Kind, definition: Definition): Definition {
-  const wrong = Object.entries(optionalMembers[kind]).filter(([name, type]) => !isValid(definition[name], type))
+  const wrong = Object.entries(optionalMembers[kind]).filter(([name, type]) => !fitsType(definition[name], type))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
     changes.inputSchema = soundInput(definition.inputSchema)
@@ -84,7 +92,7 @@ export function invalidMembers(kind: Kind, definition: Definition, repaired: Def
 function isSchemaWithType(schema: unknown): boolean {
   const { properties = {}, required = [] } = asRecord(schema)
   const isSchema = (inner: unknown) => isRecord(inner) || typeof inner === 'boolean'
-  return isRecord(properties) && Object.values(properties).every(isSchema) && isValid(required, textList)
+  return isRecord(properties) && Object.values(properties).every(isSchema) && fitsType(required, textList)
 }
 
 function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
@@ -93,7 +101,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   return {
     type: 'object',
     ...(properties !== undefined && { properties: Object.fromEntries(named) }),
-    ...(isValid(required, textList) && { required }),
+    ...(fitsType(required, textList) && { required }),
     ...rest,
   }
 }
