@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FileProblem } from '../config/edit/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../config/import/client-kind.ts'
-import { translate } from '../config/import/dialect.ts'
+import { translate } from '../config/import/translate.ts'
 import { parseDocument } from '../config/parse/document.ts'
 import { type ClientTransport, clientText, entryFor, ownName } from './entry.ts'
 

@@ -7,10 +7,10 @@ import type * as z from 'zod'
 import { homeOf, stateHome } from '../core/home.ts'
 import { isPath, isSecretName } from '../core/secret-name.ts'
 import { proxySecrets } from '../egress/proxy.ts'
-import { type Translation, translate } from './import/dialect.ts'
 import { rulesName, withCallerSessions } from './import/gateway-files.ts'
 import { namesIn, validNames, withPlainNames } from './import/server-identity.ts'
 import { type ConfigDialect, isForeign } from './import/shape.ts'
+import { type Translation, translate } from './import/translate.ts'
 import {
   type EnvVars,
   escapeVariables,

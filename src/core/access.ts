@@ -7,7 +7,10 @@ import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
 
-/** The only way for protocols, meta-tools, chat, programs and the CLI to reach entries. None can bypass the policy. */
+/**
+ * The only way for protocols, meta-tools, chat, programs and the CLI to reach entries. None can bypass the policy.
+ * `runtime/gateway.ts` (`createAccess`) implements it.
+ */
 export interface Access {
   readonly handle: Handler
   /** Suggests values for one of the entry's arguments, if the policy allows the caller to call the entry. */

@@ -23,6 +23,7 @@ export interface Entry {
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   /** Set if the entry validates its own arguments, with better messages than those of schema validation. */
   readonly checksItself?: true
+  /** Runs a call: `upstream/requests/forwarded-entries.ts` for servers' entries, `tools/tool-source.ts` for our own. */
   readonly run: Handler
   readonly complete?: Handler
   /** Calls `updated` on every change until the returned object is disposed of. `uri` is in the source's spelling. */

@@ -1,4 +1,4 @@
-/** Runs untrusted programs (S7, B9). */
+/** Runs untrusted programs (S7, B9). `sandbox/executor.ts` implements it; `runtime/engines.ts` loads that on first use. */
 export interface Executor extends AsyncDisposable {
   /** Tests which isolation tiers work on this machine. Returns the strongest one and the languages that it supports. */
   probe(): Promise<Isolation>

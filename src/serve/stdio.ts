@@ -21,9 +21,10 @@ import {
   readInbound,
 } from './inbound-message.ts'
 import { answerBatch, type Batch, batchPieces, isBatch, LegacyProtocol, readBatch } from './mcp-legacy/protocol.ts'
-import { protocolOf, statelessCaller, validateRequest } from './mcp-stateless/envelope.ts'
+import { statelessCaller, validateRequest } from './mcp-stateless/envelope.ts'
 import { StatelessProtocol, type StatelessRequest } from './mcp-stateless/protocol.ts'
 import { statelessErrorResponse } from './mcp-stateless/responses.ts'
+import { protocolOf } from './protocol-era.ts'
 import { listChangedNotifications, Session } from './session/session.ts'
 
 /** How long calls in flight may continue after the client has closed its end of the connection. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
-import { additionOf, importOf } from './add-servers.ts'
 import { ConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
+import { additionOf, importOf } from './propose-edit.ts'
 import { configEdit } from './schema.ts'
 
 const mine = `# mine

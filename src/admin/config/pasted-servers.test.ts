@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { ConfigEdit } from '../contract.ts'
-import { proposeEdit } from './add-servers.ts'
 import { readPasted, splitCommandLine } from './pasted-servers.ts'
+import { proposeEdit } from './propose-edit.ts'
 
 const read = async (input: string, name?: string) => {
   const found = await readPasted(

@@ -8,7 +8,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
 import type { ReplayedPolicy, ReplayProgress } from '../../runtime/policy-replay.ts'
-import type { ProposalRequest } from '../config/add-servers.ts'
+import type { ProposalRequest } from '../config/propose-edit.ts'
 import type { AuditRow, CallDetail } from '../contract.ts'
 
 // The thread for work of the admin API that is CPU-bound and would delay calls.
@@ -75,7 +75,7 @@ const threadMethods = {
     }
   },
   cancel: (id: number) => replays.get(id)?.abort(),
-  propose: async (request: ProposalRequest) => (await import('../config/add-servers.ts')).proposeEdit(request),
+  propose: async (request: ProposalRequest) => (await import('../config/propose-edit.ts')).proposeEdit(request),
 }
 
 const port = parentPort

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { agentsAllowed, allowingChange } from '../../admin/config/add-servers.ts'
 import type { Draft } from '../../admin/config/config-file.ts'
 import { disabledReason, prepareImport } from '../../admin/config/prepare-import.ts'
+import { agentsAllowed, allowingChange } from '../../admin/config/propose-edit.ts'
 import { starterWith } from '../../admin/config/starter.ts'
 import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
 import { editText as changedText, contentOf, type NewServer, serversBlock } from '../../config/edit/edit-text.ts'

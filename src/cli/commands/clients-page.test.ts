@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
-import { translate } from '../../config/import/dialect.ts'
+import { translate } from '../../config/import/translate.ts'
 import { parseDocument } from '../../config/parse/document.ts'
 import { find, toPlain } from '../../config/tree.ts'
 import { toolway } from '../kit.fixture.ts'

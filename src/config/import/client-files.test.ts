@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseDocument } from '../parse/document.ts'
 import { type Project, project } from '../project.fixture.ts'
 import * as files from './client-files.fixture.ts'
-import { translate } from './dialect.ts'
+import { translate } from './translate.ts'
 
 /** What one file means, read from where its client keeps it and from a place that says nothing. */
 async function read(path: string, text: string, env = {}, more: Readonly<Record<string, string>> = {}) {

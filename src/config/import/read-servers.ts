@@ -33,7 +33,6 @@ import {
 } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
-import { plainSchemes, translate } from './dialect.ts'
 import { validNames } from './server-identity.ts'
 import {
   type ConfigDialect,
@@ -44,6 +43,7 @@ import {
   shape,
   type TranslationReport,
 } from './shape.ts'
+import { plainSchemes, translate } from './translate.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>

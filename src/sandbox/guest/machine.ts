@@ -127,6 +127,7 @@ export class Machine {
     return forEachTool((name) => made.getProp(name))
   }
 
+  /** The function `name` of the realm, which calls the method of that name of the program (`program.ts`). */
   #native(name: keyof Natives) {
     return (...values: JSValueHandle[]): JSValueHandle => {
       const program = this.#program() as Record<string, (...values: JSValueHandle[]) => string | undefined> | undefined

@@ -40,10 +40,10 @@ import {
   withTraceContext,
 } from '../inbound-message.ts'
 import { answerBatch, isBatch, isLegacyRevision, LegacyProtocol, readBatch } from '../mcp-legacy/protocol.ts'
-import { protocolOf } from '../mcp-stateless/envelope.ts'
 import { StatelessHttp } from '../mcp-stateless/http.ts'
 import { StatelessProtocol } from '../mcp-stateless/protocol.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
+import { protocolOf } from '../protocol-era.ts'
 import { type HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies, RequestWork } from './bodies.ts'
 import type { ReceivedRequest } from './request.ts'

@@ -6,18 +6,10 @@ import { decimalForm, ExactNumber } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { decodeHeaderValue, headerText, type ParamHeader, valueAt } from '../../wire/param-headers.ts'
-import {
-  headerNames,
-  isModernVersion,
-  latestLegacy,
-  metaKeys,
-  modernErrors,
-  modernRevision,
-  nameField,
-} from '../../wire/revisions.ts'
+import { headerNames, metaKeys, modernErrors, modernRevision, nameField } from '../../wire/revisions.ts'
 import { capabilitiesFault } from '../calls/client-capabilities.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
-import type { InboundMessage, InboundNotification, InboundRequest, Params } from '../inbound-message.ts'
+import type { InboundNotification, InboundRequest, Params } from '../inbound-message.ts'
 
 /** What a stateless client declares in the `_meta` of each request. */
 export interface RequestEnvelope {
@@ -28,15 +20,7 @@ export interface RequestEnvelope {
 }
 
 /** Whether a message claims to use the stateless protocol, which it does if its `_meta` contains a version. */
-const claims = (params: Params): boolean => isRecord(params._meta) && metaKeys.protocolVersion in params._meta
-
-/** Whether the claim is valid. A valid claim counts even if the method exists only in the legacy protocol. */
-function claimsRightly(params: Params): boolean {
-  const { _meta } = params
-  if (!isRecord(_meta)) return false
-  const version = _meta[metaKeys.protocolVersion]
-  return typeof version === 'string' && isModernVersion(version) && envelopeFault(_meta) === undefined
-}
+export const claims = (params: Params): boolean => isRecord(params._meta) && metaKeys.protocolVersion in params._meta
 
 /** Reads a request's envelope. Throws an error that names the first invalid key. */
 function readEnvelope(params: Params): RequestEnvelope {
@@ -58,14 +42,6 @@ function readClaim(params: Params): string {
   return version
 }
 
-/** The error for a request whose header names the stateless revision but whose body does not. */
-function missingEnvelope({ id, params: { _meta } }: InboundRequest): HttpError {
-  const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
-  const missing = isRecord(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
-  const sentence = `The MCP-Protocol-Version header names a stateless revision, but the request lacks ${missing.join(' and ')}.`
-  return new HttpError(400, rpcCodes.params, sentence, { id, data: { envelope: { missing } } })
-}
-
 type Fault = Record<'key' | 'problem', string>
 
 const invalidEnvelope = (fault: Fault) =>
@@ -76,7 +52,7 @@ const invalidEnvelope = (fault: Fault) =>
 const structuredCapabilities = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
 
 /** Finds the first problem in the envelope. Missing keys are reported before malformed ones. */
-function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | undefined {
+export function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   for (const key of [metaKeys.protocolVersion, metaKeys.clientCapabilities]) {
     if (!(key in meta)) return { key, problem: 'missing' }
   }
@@ -94,31 +70,6 @@ function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | undefin
   if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
   if (level === undefined || (logLevels as readonly unknown[]).includes(level)) return undefined
   return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }
-}
-
-/**
- * Decides which protocol a message uses. The body decides, except for notifications, which may omit the version. Throws
- * if the body and the header disagree.
- */
-export function protocolOf(inbound: InboundMessage, headers: IncomingHttpHeaders = {}): 'legacy' | 'stateless' {
-  if (inbound.kind === 'response') return 'legacy'
-  const { params } = inbound
-  const { [headerNames.version]: version } = headers
-  const versionHeader = typeof version === 'string' ? version.trim() : undefined
-  const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
-  if (inbound.kind === 'request' && modernHeader && !claims(params) && !/^\d{4}-\d{2}-\d{2}$/.test(versionHeader)) {
-    const sentence = `The MCP-Protocol-Version header is not a protocol version: send a version such as ${latestLegacy}.`
-    throw new HttpError(400, rpcCodes.params, sentence, { id: inbound.id })
-  }
-  if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
-    if (!modernHeader) return 'legacy'
-    const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit "initialize", or send an older MCP-Protocol-Version.`
-    const mismatch = { header: versionHeader, body: 'initialize' }
-    throw new HttpError(400, modernErrors.headerMismatch, sentence, { id: inbound.id, data: { mismatch } })
-  }
-  if (claims(params)) return 'stateless'
-  if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(inbound)
-  return modernHeader ? 'stateless' : 'legacy'
 }
 
 /** The caller of a stateless request. Requests of one principal's client program share a session. */

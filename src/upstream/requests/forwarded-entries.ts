@@ -36,7 +36,8 @@ import { relayTask, resultOfTask, sealStartedTask, startedTaskId, taskLifetimeMs
 
 /** What a server does for the calls of its entries. */
 export interface ForwardingPort {
-  use(call: CallerUse & Call, work: ForwardedWork): Promise<ResultMessage>
+  /** Runs `sendRequest` on a connection for this call; implemented in `server.ts` (`#use`). */
+  use(call: CallerUse & Call, sendRequest: ForwardedWork): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
   /** Called when a request was answered, with its duration. */
   answered(ms: number): void
@@ -239,24 +240,24 @@ export class EntryForwarder {
       repeatable: readOnly || idempotent,
       progressed: target.method === 'tools/call' ? call.progressed : undefined,
     }
-    const work: ForwardedWork = (open) => {
+    const sendRequest: ForwardedWork = (open) => {
       used.connection = open
       return open.connection.request(encodeRequest(open, spec))
     }
     const isTold = input.meta.progressToken !== undefined
-    return isTold ? this.#useAndTell(call, target.method, work) : this.#use(call, target.method, work)
+    return isTold ? this.#useAndTell(call, target.method, sendRequest) : this.#use(call, target.method, sendRequest)
   }
 
-  async #use(call: CallerUse & Call, method: string, work: ForwardedWork): Promise<ResultMessage> {
+  async #use(call: CallerUse & Call, method: string, sendRequest: ForwardedWork): Promise<ResultMessage> {
     const start = performance.now()
-    const answer = await this.#port.use(call, work)
+    const answer = await this.#port.use(call, sendRequest)
     this.#port.answered(performance.now() - start)
     checkLimits(answer, method, this.#server.name)
     return answer
   }
 
   /** While the call waits for a connection, reports progress to a caller that asked for it. */
-  async #useAndTell(call: Call, method: string, work: ForwardedWork): Promise<ResultMessage> {
+  async #useAndTell(call: Call, method: string, sendRequest: ForwardedWork): Promise<ResultMessage> {
     const { name, clock } = this.#server
     const { input, peer } = call
     const began = clock.monotonic()
@@ -267,7 +268,7 @@ export class EntryForwarder {
     }
     return await this.#use({ ...call, waitsFor }, method, (open) => {
       telling[Symbol.dispose]()
-      return work(open)
+      return sendRequest(open)
     })
   }
 
