@@ -72,7 +72,11 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
 const echoMs = 400
 
 /** The first signal stops the command gracefully; the second calls `leave`, which ends the process. */
-export function createInterrupt({ clock, leave }: { clock: Clock; leave: () => void }) {
+export function createInterrupt({ clock, leave }: { clock: Clock; leave: () => void }): {
+  readonly signal: AbortSignal
+  stop(): void
+  receive(): void
+} {
   const controller = new AbortController()
   let first: number | undefined
   const stop = () => controller.abort(new ToolwayError('CANCELLED', 'Interrupted.'))

@@ -111,7 +111,7 @@ function namesIn(value: unknown, pattern: RegExp): string[] {
   return [...names]
 }
 
-interface SecretFile {
+export interface SecretFile {
   readonly path: string
   readonly secret: string
 }

@@ -28,7 +28,7 @@ const maxUnended = 1_000
 /** A start of each process; each lane has its own. */
 const maxStarts = 1_000
 
-interface ReplayInput extends ReplayedPolicy {
+export interface ReplayInput extends ReplayedPolicy {
   readonly folder: string
   readonly since: number
   readonly maxRecords?: number | undefined
