@@ -102,9 +102,9 @@ test.each([
 })
 
 test.each([
-  { max: Number.POSITIVE_INFINITY, garbage: 80e6, young: 32e6 },
-  { max: 300e6, garbage: 80e6, young: 32e6 },
-  { max: 200e6, garbage: 49e6, young: 32e6 },
+  { max: Number.POSITIVE_INFINITY, garbage: 40e6, young: 32e6 },
+  { max: 300e6, garbage: 40e6, young: 32e6 },
+  { max: 200e6, garbage: 40e6, young: 32e6 },
   { max: 160e6, garbage: 21e6, young: 8e6 },
   { max: 64e6, garbage: 14e6, young: 8e6 },
 ])('F14: a gateway that may use $max bytes may have $garbage bytes of garbage', ({ max, ...limits }) => {

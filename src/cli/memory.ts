@@ -35,8 +35,8 @@ export interface GarbageLimits {
   readonly young: number
 }
 
-/** Measured: more garbage makes calls hardly faster (0080), and less costs CPU time with every megabyte. */
-const mostGarbage = 80e6
+/** Measured: more garbage makes calls no faster (0101). */
+const mostGarbage = 40e6
 /** With less, results of 1 MiB cause so many full collections that these take longer than the calls. */
 const leastGarbage = 14e6
 /** What a gateway uses besides garbage: code, the heap in use, and other threads. */
@@ -45,7 +45,7 @@ const neededBytes = 130e6
 /** The garbage that a process may have if it may use `maxBytes` in all. */
 export function garbageLimits(maxBytes: number): GarbageLimits {
   const garbage = Math.min(mostGarbage, Math.max(leastGarbage, 0.7 * (maxBytes - neededBytes)))
-  return { garbage, young: garbage < mostGarbage / 2 ? 8e6 : 32e6 }
+  return { garbage, young: garbage < mostGarbage ? 8e6 : 32e6 }
 }
 
 /** The memory limit of the container, or infinite without one. */
