@@ -118,7 +118,7 @@ for (const perSecond of [500, 5_000]) {
   })
   const recorder = new HistoryRecorder({ store, clock, redact })
   const control = createRecentCalls({ clock, redact })
-  const on = createRecentCalls({ clock, redact, onEnded: recorder.add })
+  const on = createRecentCalls({ clock, redact, onEnded: (call) => recorder.add(call) })
   const disabled = createRecentCalls({ clock, redact, onEnded: undefined })
   const variants = [[control.observer], [disabled.observer], [recorder.observer, on.observer]]
   for (const observers of variants) await measure(observers, perSecond, 1)

@@ -80,11 +80,12 @@ export class Visibility {
   }
 
   /** Why the caller may use no tool of a server whose tools are allowed, but not known to be read-only (J2). */
-  #whyNoReads({ name, origin, entries }: Source, caller: Caller): string | undefined {
-    if (origin === 'native') return undefined
-    for (const entry of entries()) {
+  #whyNoReads(source: Source, caller: Caller): string | undefined {
+    if (source.origin === 'native') return undefined
+    for (const entry of source.entries()) {
       const decision = this.#rules.decide(caller, entry)
-      if (!decision.allowed && decision.code === 'WRITE_NOT_ALLOWED') return nothingUsable(name, decision, 'tool')
+      if (!decision.allowed && decision.code === 'WRITE_NOT_ALLOWED')
+        return nothingUsable(source.name, decision, 'tool')
     }
     return undefined
   }

@@ -33,7 +33,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   const listening = gateway.listen()
   const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
   if (server === undefined) return exit.failed
-  const { url, port, retire } = server
+  const { url, port } = server
   const facts: StartFacts = { port, token: gateway.token ?? null, banner: bannerFacts(gateway, url, shell) }
   using _announced = worker ? undefined : announce(gateway.loaded.config, url)
   if (worker) worker.listening(facts)
@@ -46,7 +46,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   const interrupted = worker ? AbortSignal.any([worker.interrupted, shell.interrupted]) : shell.interrupted
   await aborted(worker ? AbortSignal.any([worker.replaced, interrupted]) : interrupted)
   if (!worker) printStopping(shell, options)
-  else if (!interrupted.aborted) await Promise.race([retire(leaveMs), aborted(interrupted)])
+  else if (!interrupted.aborted) await Promise.race([server.retire(leaveMs), aborted(interrupted)])
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
