@@ -10,8 +10,15 @@ export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogRu
   const clock = createManualClock()
   const log = keepingLog()
   const { decide = decideBy(() => true), closed = () => undefined, exposure = () => 'both', ...others } = changes
-  const { hideDenied, ...options } = others
-  const rules = { decide, closed, exposure, ...(hideDenied !== undefined && { hideDenied }) }
+  const { hideDenied = false, auto, isAlwaysLoaded, ...options } = others
+  const rules = {
+    decide,
+    closed,
+    exposure,
+    hideDenied,
+    ...(auto && { auto }),
+    ...(isAlwaysLoaded && { isAlwaysLoaded }),
+  }
   const catalog = new Catalog({ sources, naming: namingOf(), listDeadlineMs: 2_000, rules, clock, log, ...options })
   return { catalog, clock, log, view: catalog.view(callerOf()) }
 }

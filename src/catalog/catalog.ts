@@ -1,5 +1,5 @@
 import type { NamingConfig } from '../config/schema.ts'
-import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
+import type { ExposureSetting, ListChangeListener, Served, View } from '../core/access.ts'
 import { AppPages } from '../core/apps.ts'
 import { type Call, type Caller, type CallerIdentity, clientKey, listProfile } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { listen } from '../lib/listen.ts'
+import { ChosenExposures, exposureFor } from './exposure.ts'
 import { SourceReadiness } from './readiness.ts'
 import { isTemplateUri, isWebLink, servedChecker } from './resolve.ts'
 import { SearchIndex } from './search/search-index.ts'
@@ -25,6 +26,8 @@ export interface CatalogOptions {
   readonly flagsOf?: FlagsOf
   /** The pages that callers have read; they outlive a configuration. */
   readonly pages?: AppPages
+  /** The exposure modes that were chosen for callers; they outlive a configuration too. */
+  readonly exposures?: ChosenExposures
   readonly clock: Clock
   readonly log: Log
 }
@@ -43,6 +46,7 @@ export class Catalog implements ViewedCatalog, Disposable {
   readonly naming: NamingConfig
   readonly rules: CatalogRules
   readonly pages: AppPages
+  readonly exposures: ChosenExposures
   readonly readiness: SourceReadiness
   readonly #builder: SnapshotBuilder
   readonly #visibility: Visibility
@@ -59,10 +63,12 @@ export class Catalog implements ViewedCatalog, Disposable {
 
   constructor(options: CatalogOptions, { items, before, onChange }: SharedItems = {}) {
     const { sources, naming, rules, listDeadlineMs, pages = new AppPages(), clock, log } = options
+    const { exposures = new ChosenExposures(clock) } = options
     this.sources = new Map(sources.map((source) => [source.name, source]))
     this.naming = naming
     this.rules = rules
     this.pages = pages
+    this.exposures = exposures
     this.readiness = new SourceReadiness(sources, listDeadlineMs, clock)
     this.#builder = new SnapshotBuilder({ ...options, items })
     this.#visibility = new Visibility(sources, rules)
@@ -108,10 +114,11 @@ export class Catalog implements ViewedCatalog, Disposable {
   }
 
   /** The tools that an exposure mode shows to a client that has all permissions. */
-  shown(exposure: Exposure): readonly Served[] {
+  shown(setting: ExposureSetting): readonly Served[] {
     const of = this.snapshot()
     if (this.#shown?.of !== of) this.#shown = { of, tools: toolsByExposure(of.items.tool, () => this.summaries()) }
-    return this.#shown.tools[exposure]
+    const { tools } = this.#shown
+    return tools[exposureFor(setting, tools.direct, this.rules.auto)]
   }
 
   /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */
@@ -304,8 +311,8 @@ export class Catalogs implements Disposable {
     return this.#common.everything(kind)
   }
 
-  shown(exposure: Exposure): readonly Served[] {
-    return this.#common.shown(exposure)
+  shown(setting: ExposureSetting): readonly Served[] {
+    return this.#common.shown(setting)
   }
 
   servedUris(call: Call): (uri: string) => string {

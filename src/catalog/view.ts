@@ -7,6 +7,7 @@ import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { Wait } from '../core/waiting.ts'
+import type { ChosenExposures } from './exposure.ts'
 import { couldBeNamed } from './names.ts'
 import {
   ambiguous,
@@ -38,6 +39,7 @@ export interface ViewedCatalog {
   readonly naming: NamingConfig
   readonly rules: CatalogRules
   readonly pages: AppPages
+  readonly exposures: ChosenExposures
   readonly readiness: SourceReadiness
   snapshot(): CatalogSnapshot
   searchIndex(): SearchIndex
@@ -98,13 +100,13 @@ export class CatalogView implements View {
     return this.#visible().items[kind]
   }
 
-  readonly shown = (exposure: Exposure = this.#exposure()): readonly Item[] => {
+  readonly shown = (exposure: Exposure = this.exposure()): readonly Item[] => {
     return this.#visible().tools[exposure]
   }
 
   readonly page = (kind: Kind, cursor?: string) => {
     const { toolPages, pages } = this.#visible()
-    return (kind === 'tool' ? toolPages[this.#exposure()] : pages[kind])(cursor)
+    return (kind === 'tool' ? toolPages[this.exposure()] : pages[kind])(cursor)
   }
 
   readonly known = (kind: Kind, spelling: string): Served | undefined => {
@@ -163,8 +165,12 @@ export class CatalogView implements View {
     return this.#catalog.visible(this.#caller)
   }
 
-  #exposure(): Exposure {
-    return this.#catalog.rules.exposure(this.#caller)
+  readonly exposure = (): Exposure => {
+    const { rules, exposures } = this.#catalog
+    const setting = this.#caller.exposure ?? rules.exposure(this.#caller)
+    if (setting !== 'auto') return setting
+    const isComplete = this.missing().every(({ status }) => status !== 'starting')
+    return exposures.choose(this.#caller, this.#visible().tools.direct, rules.auto, isComplete)
   }
 
   readonly #isOpen = ({ name }: Source): boolean => this.#catalog.rules.closed(this.#caller, name) === undefined

@@ -1,11 +1,13 @@
-import type { Exposure, Page } from '../core/access.ts'
+import type { Exposure, ExposureSetting, Page } from '../core/access.ts'
 import { isAppOnly, pageOf, showsApps, toolsForModels } from '../core/apps.ts'
 import type { Caller } from '../core/call.ts'
 import type { Decide, Denial } from '../core/decision.ts'
+import type { Definition, Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
+import type { AutoExposure } from './exposure.ts'
 import { nothingUsable } from './not-found.ts'
 import { type CatalogSnapshot, type Item, type PerKind, perKind, renameItem } from './snapshot.ts'
 
@@ -27,7 +29,10 @@ export interface CatalogRules {
   readonly decide: Decide
   /** The denial if the caller may not use anything on the server; undefined otherwise. */
   closed(caller: Caller, server: string): Denial | undefined
-  exposure(caller: Caller): Exposure
+  exposure(caller: Caller): ExposureSetting
+  readonly auto?: AutoExposure
+  /** Whether clients should load the tool at once: it is listed in every mode. */
+  isAlwaysLoaded?(caller: Caller, entry: Entry): boolean
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
 }
@@ -64,7 +69,8 @@ export class Visibility {
 
   #see(snapshot: CatalogSnapshot, caller: Caller): Visible {
     const { decide, closed, hideDenied = false } = this.#rules
-    const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
+    const allowed = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
+    const items = { ...allowed, tool: this.#withAlwaysLoad(allowed.tool, caller) }
     const offered = toolsForModels(items.tool)
     const mayReach = (server: string) => closed(caller, server) === undefined
     const whyEmpty = hideDenied ? undefined : (source: Source) => this.#whyNoReads(source, caller)
@@ -77,6 +83,13 @@ export class Visibility {
       code: createPages(tools.code),
     }
     return { items, offered, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
+  }
+
+  #withAlwaysLoad(tools: readonly Item[], caller: Caller): readonly Item[] {
+    const { isAlwaysLoaded } = this.#rules
+    return isAlwaysLoaded
+      ? tools.map((tool) => (isAlwaysLoaded(caller, tool.entry) ? alwaysLoaded(tool) : tool))
+      : tools
   }
 
   /** Why the caller may use no tool of a server whose tools are allowed, but not known to be read-only (J2). */
@@ -165,7 +178,7 @@ const codeTools = [
 /**
  * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once: under an
  * alias where code mode requires one, otherwise under its own name. Tools with a page are shown in every mode, because
- * hosts show the page of a tool that they know. Tools that are not shown can still be called.
+ * hosts show the page of a tool that they know; so are tools to load at once. Tools that are not shown can be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
@@ -178,9 +191,21 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
     if (!item) return []
     return [describeFor(item.entry.name === name ? item : renameItem(item, name), servers)]
   })
-  const pages = direct.filter(({ entry: { definition } }) => pageOf(definition) !== undefined && !isAppOnly(definition))
-  return { direct, meta: [...meta, ...pages], both: [...meta, ...direct], code: [...code, ...pages] }
+  const always = direct.filter(({ definition }) => isAlwaysListed(definition))
+  return { direct, meta: [...meta, ...always], both: [...meta, ...direct], code: [...code, ...always] }
 }
+
+/** The member of `_meta` that tells clients with a search of their own to show a tool to the model at once. */
+const alwaysLoadKey = 'anthropic/alwaysLoad'
+
+function alwaysLoaded(item: Item): Item {
+  const definition = { ...item.definition, _meta: { ...item.definition._meta, [alwaysLoadKey]: true } }
+  return { ...item, definition, json: JSON.stringify(definition) }
+}
+
+const isAlwaysListed = (definition: Definition): boolean =>
+  definition._meta !== undefined &&
+  (definition._meta[alwaysLoadKey] === true || (pageOf(definition) !== undefined && !isAppOnly(definition)))
 
 /** An item whose description mentions only servers that the caller sees. */
 function describeFor(item: Item, servers: () => readonly ServerSummary[]): Item {

@@ -117,6 +117,10 @@ const secrets = withDefault(
   'file',
 )
 
+const expose = choice('--expose <mode>', "how the client sees tools, instead of the agent's mode", [
+  ...(['auto', 'direct', 'meta', 'both', 'code'] as const),
+])
+
 /** All commands, by the words that select them. A group comes before its commands. */
 export const commands = {
   serve: {
@@ -129,7 +133,10 @@ export const commands = {
       maxMemory,
     },
   },
-  stdio: { about: 'serve all tools to one client over stdin and stdout', options: { agent, watch, maxMemory } },
+  stdio: {
+    about: 'serve all tools to one client over stdin and stdout',
+    options: { agent, expose, watch, maxMemory },
+  },
   servers: {
     about: 'connect to every server and show its state',
     options: {

@@ -69,6 +69,8 @@ export interface View {
   list(kind: Kind): readonly Served[]
   /** The tools listed in an exposure mode; the default is the caller's own mode. */
   shown(exposure?: Exposure): readonly Served[]
+  /** The caller's own mode. With `auto`, it is chosen now, and stays for the session. */
+  exposure(): Exposure
   /** One page of a list as clients see it, already serialized. Tools are listed by exposure mode. */
   page(kind: Kind, cursor?: string): Page
   /** The entry with this spelling if it is known and the only one; `resolve` says why there is none. */
@@ -108,6 +110,9 @@ export interface MissingServer {
 
 /** Which tools an agent is shown: all tools, only the meta-tools, both, or the code mode tools (B3). */
 export type Exposure = 'direct' | 'meta' | 'both' | 'code'
+
+/** An exposure mode, or `auto`: all tools while their definitions are short, otherwise the meta-tools (V14). */
+export type ExposureSetting = Exposure | 'auto'
 
 export interface Offers {
   /** Capabilities that at least one server has (tasks, extensions). */

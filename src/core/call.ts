@@ -1,6 +1,7 @@
 import type { Json } from '../json/json.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
+import type { ExposureSetting } from './access.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
 import type { Result } from './result.ts'
@@ -95,6 +96,10 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
+  /** The name of the client program, as it introduced itself. Anyone can claim any name. */
+  readonly client?: string | undefined
+  /** The exposure mode that the client asked for, instead of its agent's. */
+  readonly exposure?: ExposureSetting | undefined
   /** Sends messages to the caller's client outside any call, if that is possible. */
   readonly peer?: Peer
 }

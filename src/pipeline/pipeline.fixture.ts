@@ -112,6 +112,7 @@ export const emptyView: View = {
   ready: async () => {},
   started: async () => {},
   listTtlMs: () => undefined,
+  exposure: () => 'both',
   missing: () => [],
   list: () => [],
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),

@@ -17,6 +17,9 @@ const { caller } = callOf()
 const defaults = {
   denyOnMissingAgent: true,
   expose: 'both',
+  autoThreshold: 10_000,
+  autoAbove: 'meta',
+  alwaysLoad: [] as string[],
   timeout: 30_000,
   maxTimeout: 600_000,
   debug: false,

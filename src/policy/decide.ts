@@ -1,10 +1,11 @@
 import type { Config } from '../config/schema.ts'
-import type { Exposure } from '../core/access.ts'
+import type { ExposureSetting } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import { builtInSources, metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
+import { matches } from '../lib/wildcard.ts'
 import { agentOrNone, inheritSetting, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation, ExplanationStep } from './explanation.ts'
 import { Rules } from './rules.ts'
@@ -29,7 +30,8 @@ export class Policy {
   readonly #rules: Rules
   readonly #defaults: Config['defaults']
   readonly #further: readonly FurtherStep[]
-  readonly #exposures: ReadonlyMap<string, { readonly value: Exposure }>
+  readonly #exposures: ReadonlyMap<string, { readonly value: ExposureSetting }>
+  readonly #alwaysLoad: ReadonlyMap<string, { readonly value: readonly string[] }>
   readonly #debugging: ReadonlyMap<string, { readonly from: string; readonly value: boolean }>
 
   constructor({ config: { agents, policy, defaults, mcpServers }, quarantined }: PolicyOptions) {
@@ -40,6 +42,7 @@ export class Policy {
     this.#further = [...readOnly, ...(quarantined ? [{ step: 'pins' as const, denialOf: quarantined }] : [])]
     this.judgesDefinitions = readOnly.length > 0 || (quarantined !== undefined && policy.pins === 'quarantine')
     this.#exposures = inheritSetting(agents, ({ expose }) => expose)
+    this.#alwaysLoad = inheritSetting(agents, ({ alwaysLoad }) => alwaysLoad)
     this.#debugging = inheritSetting(agents, ({ debug }) => debug)
   }
 
@@ -95,8 +98,14 @@ export class Policy {
   }
 
   /** An agent's exposure mode: its own, else the nearest one that it inherits, else the default. */
-  exposureOf(agent: string): Exposure {
+  exposureOf(agent: string): ExposureSetting {
     return this.#exposures.get(agent)?.value ?? this.#defaults.expose
+  }
+
+  /** Whether clients of the caller's agent should load a tool at once. */
+  readonly isAlwaysLoaded = ({ agent }: Caller, { server, name }: Entry): boolean => {
+    const patterns = this.#alwaysLoad.get(agent)?.value ?? this.#defaults.alwaysLoad
+    return patterns.some((pattern) => matches(pattern, `${server}.${name}`))
   }
 
   /** Whether an agent may see the gateway's state (G5), and why. Inherited in the same way as the exposure mode. */

@@ -5,7 +5,16 @@ import { agentOf, openPolicy } from './policies.fixture.ts'
 import { createReplay, type PastCall } from './replay.ts'
 
 const policyOf = (changes: Partial<Config>) => {
-  const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 1, maxTimeout: 1, debug: false } as const
+  const defaults = {
+    denyOnMissingAgent: true,
+    expose: 'both',
+    autoThreshold: 10_000,
+    autoAbove: 'meta',
+    alwaysLoad: [] as string[],
+    timeout: 1,
+    maxTimeout: 1,
+    debug: false,
+  } as const
   const policy = { ...openPolicy, toolsNeedServer: false, hideDenied: false, pins: 'warn' as const }
   return new Policy({ config: { agents: {}, policy, defaults, mcpServers: {}, ...changes } })
 }
@@ -190,6 +199,9 @@ describe('B12: a proposed policy over recorded calls', () => {
       agent: 'a',
       denyOnMissingAgent: true,
       expose: 'both',
+      autoThreshold: 10_000,
+      autoAbove: 'meta',
+      alwaysLoad: [] as string[],
       timeout: 1,
       maxTimeout: 1,
       debug: false,

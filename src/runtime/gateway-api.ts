@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConfigSource } from '../config/locate.ts'
-import type { Access } from '../core/access.ts'
+import type { Access, ExposureSetting } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
@@ -31,6 +31,11 @@ export interface GatewayOptions {
   readonly print?: (text: string) => void
 }
 
+export interface StdioCaller {
+  readonly agent?: string | undefined
+  readonly expose?: ExposureSetting | undefined
+}
+
 /** A running Toolway: `Access` for calls, and the endpoints that clients connect to. */
 export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Chat with the models and tools in the current configuration. */
@@ -58,6 +63,6 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Reloads in all replicas. An invalid configuration changes nothing. Never rejects; the status shows failures. */
   reload(): Promise<ReloadStatus>
   listen(): Promise<HttpServer>
-  /** Serves one client over stdio, until its input ends. */
-  stdio(input: Readable, output: Writable, agent?: string): Promise<void>
+  /** Serves one client over stdio, until its input ends. The caller has `expose` instead of its agent's mode. */
+  stdio(input: Readable, output: Writable, as?: StdioCaller): Promise<void>
 }

@@ -349,10 +349,10 @@ class RunningGateway {
         return reloads.status()
       },
       listen: () => this.#listen(running, chat),
-      stdio: (input, output, agent) => {
+      stdio: (input, output, { agent, expose } = {}) => {
         this.#startServing(running)
         const { maxValues } = first.config.server
-        const caller = localAs(agent)
+        const caller = { ...localAs(agent), exposure: expose }
         return serveStdio({ input, output, access, info: identity, caller, maxValues, budgets, clock, log })
       },
       // A second caller waits for the first one.

@@ -2,6 +2,7 @@ import type { Offers } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
+import { knownClient } from '../core/known-clients.ts'
 import { metaSource } from '../core/source.ts'
 import { tokenAccount } from '../core/tokens.ts'
 import { withoutHidden } from '../lib/characters.ts'
@@ -72,6 +73,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
     serversOf(generation)
       .filter((server) => mayUseSome(generation.policy, caller, server.name, server.entries()))
       .map((server) => serverOffers(server, generation)),
+    knownClient(caller.client).searchesTools,
   )
 
 /** A server's capabilities and instructions, without quarantined instructions. */
@@ -115,4 +117,4 @@ async function lookUpEnvironment(
 
 /** Token cost for a client that may use all tools and has this agent's exposure mode. */
 export const tokenAccountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent) =>
-  tokenAccount({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
+  tokenAccount({ shown: (exposure) => catalog.shown(exposure ?? policy.exposureOf(agent)) })

@@ -208,7 +208,7 @@ const buildCatalog = (
   sources: readonly Source[],
   policy: Policy,
   { loaded: { config }, pins }: PreparedConfig,
-  { pages, clock, log }: GenerationContext,
+  { pages, exposures, clock, log }: GenerationContext,
 ): Catalogs =>
   new Catalogs({
     sources,
@@ -219,8 +219,11 @@ const buildCatalog = (
       closed: policy.closed,
       hideDenied: config.policy.hideDenied,
       exposure: ({ agent }) => policy.exposureOf(agent),
+      auto: { threshold: config.defaults.autoThreshold, above: config.defaults.autoAbove },
+      isAlwaysLoaded: policy.isAlwaysLoaded,
     },
     pages,
+    exposures,
     flagsOf: pins.flagsOf,
     clock,
     log,

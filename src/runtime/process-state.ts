@@ -4,6 +4,7 @@ import type { DescribeArguments, Redactor } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import { descriptorStore } from '../catalog/descriptor-store.ts'
+import { ChosenExposures } from '../catalog/exposure.ts'
 import { ClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
@@ -133,6 +134,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     /** Those of all workers and replicas. */
     sharedApprovals: open.use(new SharedApprovals({ approvals, pubSub: shared?.pubSub, clock, log })),
     pages: new AppPages(),
+    exposures: new ChosenExposures(clock),
     storeReadings,
     rejections: new Rejections(clock),
     reloads,

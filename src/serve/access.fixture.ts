@@ -132,6 +132,7 @@ export function createTestAccess(): TestAccess {
   const view: View = {
     ready: async () => {},
     started: async () => {},
+    exposure: () => 'both',
     missing: () => [],
     listTtlMs: (kind) => listTtls[kind],
     list: (kind) => entries.filter(({ entry }) => entry.kind === kind),

@@ -126,6 +126,7 @@ export function createTestGateway(options: TestGatewayOptions): TestGateway {
     ready: options.ready ?? (async () => {}),
     conversationStarted: () => options.conversationStarted?.(),
     started: options.started ?? (async () => {}),
+    exposure: () => 'both',
     missing: () => options.missing ?? [],
     listTtlMs: () => undefined,
     list: (kind) => (kind === 'tool' ? served() : []),

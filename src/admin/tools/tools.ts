@@ -81,7 +81,7 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
       return {
         all: listed(view.list('tool')),
         shown: { direct: shown('direct'), meta: shown('meta'), both: shown('both'), code: shown('code') },
-        expose: current().policy.exposureOf(caller.agent),
+        expose: view.exposure(),
         servers: view.servers().map(({ name, tools, status }) => ({ name, tools, status: { ...status } })),
         refusal: refusal ? { ...refusal.data, message: refusal.message } : null,
       }

@@ -190,5 +190,7 @@ export async function stdio(shell: Shell, options: OptionsOf<'stdio'>): Promise<
   await using gateway = await openWatching(shell, options)
   using _memory = limitMemory(systemClock, options.maxMemory)
   if (shell.interrupted.aborted) return
-  await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
+  const { agent, expose } = options
+  const served = gateway.stdio(shell.stdin, shell.stdout, { agent, expose })
+  await Promise.race([served, once(shell.interrupted, 'abort')])
 }

@@ -35,7 +35,10 @@ const rules = z
   .prefault({})
 
 /** The tools that an agent sees: all tools, the meta-tools, both, or the code mode tools. */
-export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
+export const exposure = z.enum(['auto', 'direct', 'meta', 'both', 'code'])
+
+/** Tools that clients should load at once. */
+export const alwaysLoad = () => names(tool)
 
 /** A list of people who may answer approvals. */
 export const approvers = () => names('admins, client, own, a principal such as key:alice, or the id of an API key')
@@ -55,6 +58,9 @@ const agent = z.strictObject({
     ),
   approvers: approvers().optional().describe('Who may answer for approve. Default: approvals.by.'),
   expose: exposure.optional().describe('How the agent sees tools. Default: defaults.expose.'),
+  alwaysLoad: alwaysLoad()
+    .optional()
+    .describe('Tools that are listed in every mode, and that clients with a tool search load at once. Inherited.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls per minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Maximum calls in flight.'),
   capture: flag()

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { exposure } from './policy.ts'
+import { alwaysLoad, exposure } from './policy.ts'
 import { address, duration, flag, isProtectedUrl, limit, names, numeric, size, text, textLike } from './values.ts'
 
 /** The host without the brackets that IPv6 addresses have in URLs. */
@@ -58,7 +58,18 @@ export const defaultsSection = z.strictObject({
       'Agent for callers that do not specify one; the environment variable TOOLWAY_DEFAULT_AGENT overrides it.',
     ),
   denyOnMissingAgent: flag().prefault(true).describe('Whether callers without an agent are rejected.'),
-  expose: exposure.default('both').describe('How agents see tools: direct, meta, both or code.'),
+  expose: exposure
+    .default('auto')
+    .describe(
+      'How agents see tools: direct, meta, both or code; auto: all tools and the meta-tools while the tools take less than autoThreshold, otherwise autoAbove.',
+    ),
+  autoThreshold: numeric()
+    .prefault(10_000)
+    .describe('With expose: auto, how many tokens the definitions of all tools may take to be listed.'),
+  autoAbove: z.enum(['meta', 'code']).default('meta').describe('With expose: auto, the mode for longer lists.'),
+  alwaysLoad: alwaysLoad()
+    .default([])
+    .describe('Tools that are listed in every mode, and that clients with a tool search load at once.'),
   timeout: limit().prefault('30s').describe('Time limit for a call. Progress restarts it, up to maxTimeout in total.'),
   maxTimeout: limit()
     .prefault('10m')

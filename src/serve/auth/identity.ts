@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import type { Access } from '../../core/access.ts'
+import type { Access, ExposureSetting } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { exposures } from '../../core/tokens.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/message-text.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Params } from '../inbound-message.ts'
 
@@ -49,15 +51,31 @@ export const createCredentialWatch =
     response.once('close', () => timer[Symbol.dispose]())
   }
 
-/** The agent named by the `Toolway-Agent` header or the `agent` query parameter (G7). */
-export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'headers' | 'url'>): string | undefined {
-  const named = headers['toolway-agent']
+type NamedInRequest = Pick<ReceivedRequest, 'headers' | 'url'>
+
+/** What a request names in the header `toolway-NAME` or the query parameter `NAME`. */
+function namedInRequest({ headers, url = '' }: NamedInRequest, name: 'agent' | 'expose'): string | undefined {
+  const named = headers[`toolway-${name}`]
   if (typeof named === 'string') return named
   const query = url.indexOf('?')
-  const asked = query < 0 ? [] : new URLSearchParams(url.slice(query + 1)).getAll('agent')
-  // Like a repeated header, a repeated parameter is not the name of an agent: a proxy may have checked either value.
+  const asked = query < 0 ? [] : new URLSearchParams(url.slice(query + 1)).getAll(name)
+  // Like a repeated header, a repeated parameter is not one value: a proxy may have checked either of them.
   return asked.length === 0 ? undefined : asked.join(', ')
 }
+
+/** The agent named by the `Toolway-Agent` header or the `agent` query parameter (G7). */
+export const agentOfRequest = (request: NamedInRequest): string | undefined => namedInRequest(request, 'agent')
+
+/** The exposure mode named by the `Toolway-Expose` header or the `expose` query parameter (V14). */
+export function exposureOfRequest(request: NamedInRequest): ExposureSetting | undefined {
+  const named = namedInRequest(request, 'expose')
+  if (named === undefined || isExposure(named)) return named
+  const modes = exposureSettings.join(', ')
+  throw new ToolwayError('INVALID_ARGUMENTS', `Unknown exposure mode ${quote(named)}: use one of ${modes}.`)
+}
+
+const exposureSettings: readonly ExposureSetting[] = ['auto', ...exposures]
+const isExposure = (text: string): text is ExposureSetting => (exposureSettings as readonly string[]).includes(text)
 
 /** The agent named in a message's `_meta`. It takes precedence over the agent named in the HTTP request. */
 export function agentOfParams({ _meta }: Params): string | undefined {

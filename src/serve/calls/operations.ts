@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Access, LookupOptions, MissingServer, Served, View } from '../../core/access.ts'
+import type { Access, Exposure, LookupOptions, MissingServer, Served, View } from '../../core/access.ts'
 import type { Call, Caller, Handler, Input, LogLevel, Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import { knownClient } from '../../core/known-clients.ts'
 import type { Result } from '../../core/result.ts'
+import { serversSentence } from '../../core/servers-sentence.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { isWaitingNotice, notifyWaiting, type Wait } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
@@ -51,6 +53,19 @@ export const listedKinds: ReadonlyMap<string, Kind> = new Map([
   ['prompts/list', 'prompt'],
 ])
 
+/** Tells a model that not all tools are listed, or a client that searches them what it can find (V14). */
+function howToFindTools(view: View, caller: Caller): string | undefined {
+  const mode = view.exposure()
+  const sentence = knownClient(caller.client).searchesTools ? bySearching : howToFind[mode]
+  return sentence && `${sentence}${serversSentence(view.servers())}`
+}
+
+const bySearching = 'Search for the tools of these servers when a task concerns them.'
+const howToFind: Partial<Record<Exposure, string>> = {
+  meta: 'Most tools are not listed: find_tool searches them, and execute_tool runs what it finds.',
+  code: 'Most tools are not listed: search_tools finds them, and programs in execute_code call them.',
+}
+
 /** The operations that both protocols share. `encode` encodes results; `readable` converts tool lists for clients. */
 export class Operations {
   readonly #access: Access
@@ -68,7 +83,7 @@ export class Operations {
     const ready = view.ready('brief')
     if (!isImmediate) await ready
     const offers = this.#access.offers(caller)
-    const text = [instructions, offers.instructions].filter(Boolean).join('\n\n')
+    const text = [instructions, howToFindTools(view, caller), offers.instructions].filter(Boolean).join('\n\n')
     return { capabilities: offers.capabilities, ...(text !== '' && { instructions: text }) }
   }
 

@@ -114,9 +114,9 @@ export function adoptSession(
 ): void {
   const kept = parseSessionRecord(record)
   if (kept === undefined || kept.principal !== identity.principal) return
-  const { asked, client, logLevel, subscriptions } = kept
+  const { asked, exposure, client, logLevel, subscriptions } = kept
   const agent = agentFor(access, { ...identity, address }, asked)
-  const session = sessions.open({ ...identity, agent, asked }, client, address, id)
+  const session = sessions.open({ ...identity, agent, asked, exposure }, client, address, id)
   session.logLevel = logLevel
   log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
   for (const { uri, asked } of subscriptions) {

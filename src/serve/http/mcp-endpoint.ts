@@ -14,6 +14,7 @@ import {
   agentOfParams,
   agentOfRequest,
   createCredentialWatch,
+  exposureOfRequest,
   hasSameRights,
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
@@ -237,7 +238,11 @@ export class McpEndpoint {
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
       const address = addressOf(request)
       const agent = agentFor(access, { ...identity, address }, asked)
-      const session = sessions.open({ ...identity, agent, asked }, client, address)
+      const session = sessions.open(
+        { ...identity, agent, asked, exposure: exposureOfRequest(request) },
+        client,
+        address,
+      )
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       const welcome = await this.#legacy.initializeResult(session).catch((error) => {
         sessions.end(session)

@@ -110,7 +110,7 @@ const singleHeaders: ReadonlySet<string> = new Set([
   ...['host', 'authorization', 'proxy-authorization', 'cookie', 'origin', 'sec-fetch-site'],
   ...['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'expect'],
   ...['mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
-  ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
+  ...['toolway-agent', 'toolway-expose', 'toolway-admin', 'access-control-request-method'],
 ])
 
 /** Prefix of headers that each repeat one argument of a tool call. */

@@ -82,11 +82,13 @@ export class LegacyProtocol {
       throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
     }
     const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
-    const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, this.#context.log)
+    const initialize = { method: 'initialize', params }
+    const { capabilities, clientInfo } = definedParams(initialize, { revision }, this.#context.log)
     const declared = isRecord(capabilities) ? capabilities : {}
     const fault = capabilitiesFault(declared)
     if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
-    return { revision, capabilities: knownCapabilities(withoutTasksExtension(declared)) }
+    const name = clientNameOf(clientInfo)
+    return { revision, capabilities: knownCapabilities(withoutTasksExtension(declared)), name }
   }
 
   async initializeResult({ revision, caller }: Session): Promise<Buffer> {
@@ -180,6 +182,12 @@ export class LegacyProtocol {
     else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
   }
 }
+
+/** Max length of a client's name. It is kept with the session. */
+const maxClientName = 200
+
+const clientNameOf = (info: unknown): string | undefined =>
+  isRecord(info) && typeof info.name === 'string' ? info.name.slice(0, maxClientName) : undefined
 
 function refusedRequest({ requests }: Session, id: Id): Error {
   const repeated = 'A request with this id is still in flight in this session: give each request its own id.'

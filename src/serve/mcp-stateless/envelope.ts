@@ -76,7 +76,8 @@ export function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | 
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
   const key = JSON.stringify([base.principal, client?.name, client?.version])
-  return { ...base, session: `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`, capabilities }
+  const session = `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`
+  return { ...base, session, capabilities, client: client?.name }
 }
 
 /*

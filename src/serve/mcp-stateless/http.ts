@@ -2,7 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { setBounded } from '../../lib/memoize.ts'
-import { type AuthIdentity, agentFor, agentOfParams, agentOfRequest, type StepUp } from '../auth/identity.ts'
+import {
+  type AuthIdentity,
+  agentFor,
+  agentOfParams,
+  agentOfRequest,
+  exposureOfRequest,
+  type StepUp,
+} from '../auth/identity.ts'
 import type { RouteCall } from '../cluster/route-to-owner.ts'
 import type { ServeContext } from '../context.ts'
 import { HttpError, recordIfMalformed, toHttpError } from '../errors.ts'
@@ -80,7 +87,7 @@ export class StatelessHttp {
     const envelope = validateRequest(inbound, headers)
     const from = { ...identity, address: addressOf(request) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const caller = this.#callerOf({ ...from, agent }, envelope)
+    const caller = this.#callerOf({ ...from, agent, exposure: exposureOfRequest(request) }, envelope)
     return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller, headers }
   }
 

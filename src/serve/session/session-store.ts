@@ -7,7 +7,7 @@ import { EventStore } from './event-store.ts'
 import { SessionStreams } from './resumable-streams.ts'
 import { Session, type SessionClient, type SessionOptions, serializeSession } from './session.ts'
 
-type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
+type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked' | 'exposure'>
 
 const maxSessionIdleMs = fixedLimits.sessionIdleMs.value
 const sweepMs = 60_000

@@ -1,4 +1,4 @@
-import type { Access } from '../../core/access.ts'
+import type { Access, ExposureSetting } from '../../core/access.ts'
 import { type Caller, callerKey, type LogLevel, type Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
@@ -17,6 +17,8 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { InboundResponse, Params } from '../inbound-message.ts'
 
 export interface SessionClient {
+  /** The name of the client program, if it sent one. */
+  readonly name?: string | undefined
   readonly revision: string
   readonly capabilities: Params
 }
@@ -55,7 +57,7 @@ export class Session implements SessionClient, Disposable {
     this.capabilities = client.capabilities
     this.#access = access
     this.peer = createSessionPeer(this, tell, this.#ended.signal)
-    this.caller = { ...caller, capabilities: client.capabilities, peer: this.peer }
+    this.caller = { ...caller, capabilities: client.capabilities, client: client.name, peer: this.peer }
     const { principal } = caller
     this.clientRequests = new PendingClientRequests({ scope: client, principal, budget: budgets.questions, log })
     const budget = budgets.subscriptions
@@ -79,18 +81,24 @@ type SerializedSession = Pick<Session, 'revision' | 'capabilities' | 'caller' | 
 /** Serializes what another replica needs to take over a session. Streams and running calls are lost. */
 export function serializeSession(session: SerializedSession): string {
   const { revision, capabilities, caller, logLevel, subscriptions } = session
-  const { principal, asked } = caller
-  const client = { revision, capabilities }
+  const { principal, asked, exposure } = caller
+  const client = { revision, capabilities, name: caller.client }
   const following = subscriptions.all().map((one) => (one.asked === asked ? one.uri : one))
-  return JSON.stringify({ client, principal, asked, logLevel, subscriptions: following })
+  return JSON.stringify({ client, principal, asked, exposure, logLevel, subscriptions: following })
 }
 
 export function parseSessionRecord(text: string) {
   try {
-    const { client, principal, asked, logLevel, subscriptions } = jsonValue(text) as Params
+    const { client, principal, asked, exposure, logLevel, subscriptions } = jsonValue(text) as Params
     if (!isRecord(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
     return {
-      client: { revision: client.revision, capabilities: isRecord(client.capabilities) ? client.capabilities : {} },
+      client: {
+        revision: client.revision,
+        capabilities: isRecord(client.capabilities) ? client.capabilities : {},
+        name: typeof client.name === 'string' ? client.name : undefined,
+      },
+      // Written by another replica of this gateway, from a checked request.
+      exposure: exposure as ExposureSetting | undefined,
       principal,
       asked: typeof asked === 'string' ? asked : undefined,
       logLevel: isLogLevel(logLevel) ? logLevel : undefined,

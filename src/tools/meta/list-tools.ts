@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Served, ToolMatches, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Result, resultOf, structuredResult } from '../../core/result.ts'
+import { serversSentence } from '../../core/servers-sentence.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { nearMisses } from '../../lib/similar-text.ts'
@@ -15,7 +16,6 @@ import {
   type MetaToolsOptions,
   missingFrom,
   serverNotFound,
-  serversSentence,
   startedView,
   usableTools,
 } from './shared.ts'

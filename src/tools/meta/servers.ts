@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
+import { serversSentence } from '../../core/servers-sentence.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { agentId, listResult, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
+import { agentId, listResult, type MetaToolsOptions, requestedServers, usableTools } from './shared.ts'
 
 const listServersInput = z.object({
   agent_id: agentId,

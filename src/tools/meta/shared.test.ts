@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Served } from '../../core/access.ts'
+import { serversSentence } from '../../core/servers-sentence.ts'
 import type { Health, ServerSummary } from '../../core/source-status.ts'
 import { createTestGateway } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
-import { serversSentence } from './shared.ts'
 
 const server = (name: string, tools: number, description = '', health: Health = 'healthy'): ServerSummary => ({
   name,

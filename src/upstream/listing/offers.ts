@@ -12,10 +12,12 @@ export interface ServerOffers {
 /** Maximum length of instructions, for one server and for all together, because they use the model's context. */
 export const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
+/** For clients that show the model little of it, because they search for tools themselves. */
+const maxShortAdvice = 1_200
 /** How much of that may name the servers whose instructions are left out. */
 const maxNotice = 500
 
-export function joinOffers(servers: readonly ServerOffers[]): Offers {
+export function joinOffers(servers: readonly ServerOffers[], isShort = false): Offers {
   const extensions = servedExtensions.filter((name) =>
     servers.some(({ capabilities }) => declaresExtension(capabilities, name)),
   )
@@ -23,7 +25,7 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
     ...(servers.some(runTasks) && { tasks: servedTasks }),
     ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((name) => [name, {}])) }),
   }
-  return { capabilities, instructions: joinInstructions(servers) }
+  return { capabilities, instructions: joinInstructions(servers, isShort ? maxShortAdvice : maxAdviceOfAll) }
 }
 
 /** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
@@ -33,7 +35,7 @@ const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
 /** Joins the instructions. Leaves out those that do not fit, as a whole, because half a sentence may mislead. */
-function joinInstructions(servers: readonly ServerOffers[]): string {
+function joinInstructions(servers: readonly ServerOffers[], max: number): string {
   const sections = servers
     .filter(({ instructions }) => instructions !== '')
     .map(({ name, instructions }) => ({
@@ -41,10 +43,10 @@ function joinInstructions(servers: readonly ServerOffers[]): string {
       text: `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice)).toWellFormed()}`,
     }))
   const all = sections.map(({ text }) => text).join(sectionBreak)
-  if (all.length <= maxAdviceOfAll) return all
+  if (all.length <= max) return all
   const parts: string[] = []
   const leftOut: string[] = []
-  let room = maxAdviceOfAll - maxNotice
+  let room = max - maxNotice
   for (const { name, text } of sections) {
     const length = sectionBreak.length + text.length
     if (length > room) leftOut.push(name)

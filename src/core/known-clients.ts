@@ -1,0 +1,29 @@
+/*
+ * What Toolway knows of MCP clients, by the `clientInfo.name` that they send. An unknown client gets the defaults.
+ */
+
+export interface KnownClient {
+  /** Searches among listed tools by itself, so that it wants all of them, and short instructions (V14). */
+  readonly searchesTools?: true
+  /** How many tokens of a result the client passes to its model. It cuts longer ones, or refuses them. */
+  readonly maxResultTokens?: number
+}
+
+const knownClients: Readonly<Record<string, KnownClient>> = {
+  'claude-code': { searchesTools: true, maxResultTokens: 20_000 },
+  'github-copilot-developer': { searchesTools: true },
+  'github-copilot-cli': { searchesTools: true },
+  'copilot-cli': { searchesTools: true },
+  'codex-mcp-client': { maxResultTokens: 20_000 },
+}
+
+const unknownClient: KnownClient = {}
+
+/** What is known of a client. Names are compared without case, and spaces and underscores are hyphens. */
+export const knownClient = (name = ''): KnownClient => {
+  const key = name
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s_]+/g, '-')
+  return Object.hasOwn(knownClients, key) ? (knownClients[key] as KnownClient) : unknownClient
+}
