@@ -40,7 +40,7 @@ export const servers = {
     happened: 'The server failed recently, and the next attempt is not due yet',
     remedy: 'Wait `retryAfterMs`; see the reason in `server_health`',
     causes: [
-      'A recent connection attempt failed. The delay between attempts grows to at most 30 seconds. Until the next attempt, calls fail immediately, so that the server can recover.',
+      'A recent connection attempt failed. The delay between attempts grows to at most 30 seconds. Until the next attempt, calls fail immediately, so that the server can recover; while Toolway reconnects, they wait up to 5 seconds.',
       "The server's process exited too often within a time window (`mcpServers.*.restarts`).",
       'Toolway has never connected to the server, so its tools are unknown.',
     ],
