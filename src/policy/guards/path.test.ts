@@ -91,6 +91,13 @@ describe('path guard', () => {
     expect(await refusal('/etc/../etc/hosts', ['/'])).toBeDefined()
   })
 
+  test('F9: with / as root links are not resolved, because the path may be one of another machine', async () => {
+    for (const link of ['{root}/dangling', '{root}/loop', '{root}/secret-link']) {
+      expect(await refusal(folders.fill(link), ['/']), link).toBeUndefined()
+      expect(await refusal(folders.fill(link)), link).toBeDefined()
+    }
+  })
+
   test.each(['/proc/self/cwd/notes.txt', '/proc/thread-self/cwd', '/pr%6fc/self/cwd/notes.txt', '/./proc/self/cwd/x'])(
     'F9: %s is refused although the gateway itself runs in an allowed folder',
     async (path) => {
