@@ -26,7 +26,7 @@ function row(run: Handler, { attempts = 2, concurrency = 1, isStarting = (): boo
     isStarting,
     clock,
   })
-  const again = retry({ attempts, budget: 1, backoff: 100, onTimeout: false, clock, random: () => 1 })
+  const again = retry({ attempts, budget: 1, backoff: 100, onTimeout: false, clock, log: silentLog, random: () => 1 })
   const handle = compose([timeout(clock), again, attemptOf(breakers.step, places.step)], run)
   return { handle, clock, stats: places.stats, state: () => breakers.stateOf('files') }
 }

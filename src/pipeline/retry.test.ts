@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Call, compose, type Handler } from '../core/call.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
+import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
 import { attemptOf } from './pipeline.fixture.ts'
@@ -25,6 +27,7 @@ function trying(options: Partial<RetryOptions> = {}) {
     backoff: 100,
     onTimeout: false,
     clock,
+    log: silentLog,
     random: () => 0,
     ...options,
   })
@@ -219,6 +222,16 @@ describe('retry.onTimeout', () => {
   test('F12: a safe call that times out is repeated once, each attempt with half of its time', async () => {
     expect(await timing([hanging, answering])).toEqual({ at: [0, 15_000], outcome: 15_000 })
     expect(await timing([hanging, hanging])).toEqual({ at: [0, 15_000], outcome: 'TIMEOUT after 30000' })
+  })
+
+  test('F12: each retry is logged as a warning with the error that caused it', async () => {
+    const log = createKeptLog()
+    await timing([hanging, answering], harmless, { log })
+    await trying({ log }).run([unsent])
+    expect(log.lines).toMatchObject([
+      { level: 'warn', facts: { server: 'files', error: 'TIMEOUT' } },
+      { level: 'warn', facts: { server: 'files', error: 'SERVER_UNAVAILABLE' } },
+    ])
   })
 
   test('F12: the caller’s own limit is the whole time', async () => {

@@ -3,12 +3,14 @@ import { type Call, type Handler, type Interceptor, wrapPeer } from '../core/cal
 import type { Clock } from '../core/clock.ts'
 import { deadline, endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import type { Result } from '../core/result.ts'
 import { backoffMs } from '../lib/duration.ts'
 import { timeOf } from './timeout.ts'
 
 export interface RetryOptions extends Readonly<Config['retry']> {
   readonly clock: Clock
+  readonly log: Log
   random?(): number
 }
 
@@ -17,7 +19,7 @@ const maxPauseMs = 10_000
 
 /** Retries failed calls that are safe to repeat (F12), with backoff, within the call's timeout and a retry budget. */
 export function retry(options: RetryOptions): Interceptor {
-  const { attempts, budget: share, backoff, onTimeout, clock, random = Math.random } = options
+  const { attempts, budget: share, backoff, onTimeout, clock, log, random = Math.random } = options
   const budgets = new Map<string, ReturnType<typeof createBudget>>()
   const budgetOf = (server: string) => {
     let budget = budgets.get(server)
@@ -50,6 +52,8 @@ export function retry(options: RetryOptions): Interceptor {
         throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun, call)
       if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
       await pause(clock, pauseMs, call.signal)
+      const { code } = thrown as ToolwayError
+      log.warn({ call: call.id, server: call.entry.server, error: code }, 'call failed; retrying it')
       try {
         return await next(hasHalf ? { ...call, earlierMs: timeOf(call) / 2 } : call)
       } catch (again) {

@@ -3,6 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Call, compose, type Handler, type Interceptor, type TrailStep } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { silentLog } from '../core/log.ts'
 import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
@@ -29,7 +30,7 @@ const brief = (observed: Observed | undefined) => observed?.trail.steps.map(({ n
 test('F12, F16: every attempt leaves a step, the failed ones with their codes', async () => {
   let tries = 0
   const { handle, seen } = row(
-    [retry({ attempts: 2, budget: 1, backoff: 0, onTimeout: false, clock })],
+    [retry({ attempts: 2, budget: 1, backoff: 0, onTimeout: false, clock, log: silentLog })],
     [],
     async () => {
       if (++tries < 3) throw new ToolwayError('SERVER_UNAVAILABLE', 'x', { server: 'files', unsent: true })

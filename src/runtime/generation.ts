@@ -280,7 +280,7 @@ function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, contex
     attempts: {
       cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
       scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
-      retry: retry({ ...config.retry, clock }),
+      retry: retry({ ...config.retry, clock, log }),
       breaker: context.breakers.step,
       bulkhead: context.bulkhead.step,
     },

@@ -56,7 +56,7 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
     guards: new Map(guards),
     limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
     approval: { ...approvalBy(undefined), need: ({ entry, caller }) => approvalRules.need(entry, caller.agent) },
-    retry: retry({ ...config.retry, clock }),
+    retry: retry({ ...config.retry, clock, log: silentLog }),
     breaker: breakers.step,
     bulkhead: bulkhead({
       serverLimit: (own) => config.mcpServers[own]?.concurrency,

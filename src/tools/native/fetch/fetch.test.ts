@@ -2,6 +2,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../../core/call.fixture.ts'
 import { systemClock } from '../../../core/clock.ts'
+import { silentLog } from '../../../core/log.ts'
 import type { Vet } from '../../../egress/guarded-get.ts'
 import { retry } from '../../../pipeline/retry.ts'
 import { UnsafeUrl, vetUrl } from '../../../policy/guards/url.ts'
@@ -250,7 +251,7 @@ describe('fetch, guarded', () => {
 test('F12: a URL that redirects too often is not fetched again', async () => {
   await using web = await site({ '/loop': leads('/loop') })
   const tool = fetchTool({ vet: local, config })
-  const repeated = retry({ attempts: 2, budget: 1, backoff: 1, onTimeout: false, clock: systemClock })
+  const repeated = retry({ attempts: 2, budget: 1, backoff: 1, onTimeout: false, clock: systemClock, log: silentLog })
   const entry = entryOf({ traits: { readOnly: tool.readOnly, idempotent: tool.idempotent, timeoutMs: 30_000 } })
   const call = callOf(entry, { url: `${web.origin}/loop` })
   const error = await refusalOf(repeated(call, () => runTool(tool, { url: `${web.origin}/loop` })))
