@@ -96,6 +96,8 @@ describe('V14: expose auto', () => {
     const read = view.shown('direct').find(({ name }) => name === 'files__read')
     expect(read?.definition._meta).toMatchObject({ 'anthropic/alwaysLoad': true })
     expect(String(view.page('tool').items)).toContain('"anthropic/alwaysLoad":true')
-    expect(view.shown('direct').find(({ name }) => name === 'files__write')?.definition._meta).not.toHaveProperty('anthropic/alwaysLoad')
+    expect(view.shown('direct').find(({ name }) => name === 'files__write')?.definition._meta).not.toHaveProperty(
+      'anthropic/alwaysLoad',
+    )
   })
 })

@@ -1,6 +1,7 @@
-import type { Exposure, ExposureSetting, Served } from '../core/access.ts'
+import type { Served } from '../core/access.ts'
 import { type Caller, callerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Exposure, ExposureSetting } from '../core/exposure.ts'
 import { knownClient } from '../core/known-clients.ts'
 import { tokenCost } from '../core/tokens.ts'
 import { setBounded } from '../lib/memoize.ts'

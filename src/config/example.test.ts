@@ -79,7 +79,10 @@ test('the example means what its comments say, section by section', async () => 
   expect(config.defaults).toEqual({
     agent: 'researcher',
     denyOnMissingAgent: false,
-    expose: 'both',
+    expose: 'auto',
+    autoThreshold: 10_000,
+    autoAbove: 'meta',
+    alwaysLoad: ['filesystem.read_text_file'],
     timeout: 30_000,
     maxTimeout: 600_000,
     debug: false,

@@ -64,7 +64,7 @@ test('every problem is reported with its line, key, expectation, finding and nea
     '28:1 agents: expected a section (key: value), found a list',
     '29:19 native.tools[0]: expected one of hash, time, fetch, generate, vision, speech, diffusion, execute_code, found "hsh"; did you mean hash?',
     '30:13 defaults.debug: expected true or false, found "maybe"',
-    '30:27 defaults.expose: expected one of direct, meta, both, code, found "all"',
+    '30:27 defaults.expose: expected one of auto, direct, meta, both, code, found "all"',
     expect.stringMatching(/^31:1 banana: unknown key `banana`; expected one of .*mcpServers, naming/),
   ])
 })

@@ -22,7 +22,7 @@ test('an empty document is a complete configuration', () => {
     naming: { strategy: 'prefix', separator: '__', aliases: {}, maxLength: 64 },
     discovery: { mode: 'hybrid', refresh: 60_000 },
     agents: {},
-    defaults: { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, maxTimeout: 600_000, debug: false },
+    defaults: { denyOnMissingAgent: true, expose: 'auto', timeout: 30_000, maxTimeout: 600_000, debug: false },
     policy: {
       allowedServers: ['*'],
       allowedTools: [],

@@ -3,6 +3,7 @@ import type { Call, Caller, Capabilities, Handler } from './call.ts'
 import type { ChatRequest } from './chat.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
+import type { Exposure } from './exposure.ts'
 import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
@@ -107,12 +108,6 @@ export interface MissingServer {
   readonly status: Health
   readonly reason: string
 }
-
-/** Which tools an agent is shown: all tools, only the meta-tools, both, or the code mode tools (B3). */
-export type Exposure = 'direct' | 'meta' | 'both' | 'code'
-
-/** An exposure mode, or `auto`: all tools while their definitions are short, otherwise the meta-tools (V14). */
-export type ExposureSetting = Exposure | 'auto'
 
 export interface Offers {
   /** Capabilities that at least one server has (tasks, extensions). */

@@ -1,9 +1,9 @@
 import type { Json } from '../json/json.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
-import type { ExposureSetting } from './access.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
+import type { ExposureSetting } from './exposure.ts'
 import type { Result } from './result.ts'
 import type { TraceContext } from './trace-context.ts'
 

@@ -1,6 +1,7 @@
 import { memoizeByObject } from '../lib/memoize.ts'
-import type { Exposure, Served, View } from './access.ts'
+import type { Served, View } from './access.ts'
 import type { Definition } from './entry.ts'
+import { type Exposure, exposures } from './exposure.ts'
 
 /** Estimates how many context tokens a tool uses: name, description and schema, at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
@@ -8,8 +9,6 @@ export const tokensOf = (name: string, { description, inputSchema }: Definition)
 
 /** The length of a schema as JSON. Cached, so that counting thousands of tools does not serialize schemas again. */
 const schemaLength = memoizeByObject((schema: object): number => JSON.stringify(schema).length)
-
-export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 /** How many tokens a list of tools uses. Cached, because views return the same list until something changes. */
 export const tokenCost = memoizeByObject((tools: readonly Served[]): number =>

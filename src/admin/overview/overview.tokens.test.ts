@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Exposure, Served } from '../../core/access.ts'
+import type { Served } from '../../core/access.ts'
 import { entryOf } from '../../core/call.fixture.ts'
+import type { Exposure } from '../../core/exposure.ts'
 import { tokenAccount } from '../../core/tokens.ts'
 
 const tool = (length: number): Served => ({ name: 'x'.repeat(length), entry: entryOf(), definition: {} })

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import type { Access, ExposureSetting } from '../../core/access.ts'
+import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { exposures } from '../../core/tokens.ts'
+import { type ExposureSetting, exposures } from '../../core/exposure.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { ReceivedRequest } from '../http/request.ts'
@@ -67,9 +67,10 @@ function namedInRequest({ headers, url = '' }: NamedInRequest, name: 'agent' | '
 export const agentOfRequest = (request: NamedInRequest): string | undefined => namedInRequest(request, 'agent')
 
 /** The exposure mode named by the `Toolway-Expose` header or the `expose` query parameter (V14). */
-export function exposureOfRequest(request: NamedInRequest): ExposureSetting | undefined {
+export function exposureOfRequest(request: NamedInRequest): Pick<Caller, 'exposure'> {
   const named = namedInRequest(request, 'expose')
-  if (named === undefined || isExposure(named)) return named
+  if (named === undefined) return {}
+  if (isExposure(named)) return { exposure: named }
   const modes = exposureSettings.join(', ')
   throw new ToolwayError('INVALID_ARGUMENTS', `Unknown exposure mode ${quote(named)}: use one of ${modes}.`)
 }

@@ -238,11 +238,7 @@ export class McpEndpoint {
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
       const address = addressOf(request)
       const agent = agentFor(access, { ...identity, address }, asked)
-      const session = sessions.open(
-        { ...identity, agent, asked, exposure: exposureOfRequest(request) },
-        client,
-        address,
-      )
+      const session = sessions.open({ ...identity, agent, asked, ...exposureOfRequest(request) }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       const welcome = await this.#legacy.initializeResult(session).catch((error) => {
         sessions.end(session)

@@ -87,7 +87,7 @@ export class StatelessHttp {
     const envelope = validateRequest(inbound, headers)
     const from = { ...identity, address: addressOf(request) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const caller = this.#callerOf({ ...from, agent, exposure: exposureOfRequest(request) }, envelope)
+    const caller = this.#callerOf({ ...from, agent, ...exposureOfRequest(request) }, envelope)
     return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller, headers }
   }
 

@@ -161,6 +161,7 @@ describe('B2: the stateless era over HTTP', () => {
       session: expect.stringMatching(/^modern-[\w-]{22}$/),
       capabilities: { roots: { listChanged: true } },
       address: '127.0.0.1',
+      client: 'by hand',
     })
     expect(callers[1]).toMatchObject({ session: callers[0]?.session, capabilities: { roots: { listChanged: false } } })
     expect(new Set(callers.map(({ session }) => session)).size).toBe(3)

@@ -53,6 +53,7 @@ describe('B2: the stateless era over stdio', () => {
       ...callOf().caller,
       session: expect.stringMatching(/^modern-/),
       capabilities: {},
+      client: 'by hand',
     })
     await end()
     expect(access.gone).toMatchObject([{ session: access.calls[0]?.caller.session }])

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { bodyOf, createTestGateway, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
 import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
@@ -142,4 +143,28 @@ test('G7: the call inside acts as the agent that was asked for', async () => {
   })
   await gateway.ask('execute_tool', { agent_id: 'junior', server: 'files', tool: 'read', args: {} })
   expect(gateway.calls.map(({ caller }) => caller.agent)).toEqual(['default', 'junior'])
+})
+
+test('W6: call_read_tool runs tools that only read, and refuses all others before they run', async () => {
+  const read = defineTool({ name: 'read', description: '', input: z.looseObject({}), readOnly: true, run: () => raw })
+  const gateway = createTestGateway({ servers: { files: [read, echo('write')] } })
+  expect(await gateway.ask('call_read_tool', { server: 'files', tool: 'read', args: {} })).toBe(raw)
+  const refusal = await refusalOf(gateway.ask('call_read_tool', { server: 'files', tool: 'write', args: {} }))
+  expect(refusal).toMatchObject({ code: 'WRITE_NOT_ALLOWED', message: expect.stringContaining('call_write_tool') })
+  expect(gateway.calls.map(({ entry }) => entry.name)).toEqual(['call_read_tool', 'read', 'call_read_tool'])
+  expect(structuredOf(await gateway.ask('call_write_tool', { server: 'files', tool: 'write', args: {} })).name).toBe(
+    'write',
+  )
+})
+
+test('W6: only call_read_tool is annotated as a read', () => {
+  const hints = createFiles()
+    .view(user)
+    .list('tool')
+    .filter(({ entry: { name } }) => /^(call|execute)_/.test(name))
+    .map(({ entry: { name, definition } }) => [name, asRecord(definition.annotations).readOnlyHint])
+  expect(Object.fromEntries(hints)).toEqual({
+    ...{ call_read_tool: true, call_write_tool: false },
+    ...{ execute_tool: false, execute_tools: false },
+  })
 })

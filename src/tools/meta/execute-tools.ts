@@ -5,7 +5,7 @@ import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { wellFormedJson } from '../../json/parse-json.ts'
-import { defineTool, type Tool } from '../define-tool.ts'
+import { defineTool, type Tool, type ToolOptions } from '../define-tool.ts'
 import {
   type NestedCallRequest,
   nestedCallFields,
@@ -138,13 +138,15 @@ const executeToolInput = z.object({
   timeout_ms: timeoutArgument.describe('Timeout for the call.'),
 })
 
-export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
+interface CallTool extends Pick<ToolOptions<z.ZodObject>, 'name' | 'title' | 'description' | 'annotations'> {
+  /** Refuses tools that are not known to be read-only. */
+  readonly onlyReads?: true
+}
+
+/** A tool that runs one tool of a server. */
+const callTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...described }: CallTool): Tool =>
   defineTool({
-    name: 'execute_tool',
-    title: 'Execute a tool',
-    description:
-      "Runs one tool on one server and returns its result unchanged. The inputSchema describes the tool's arguments: get it " +
-      'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
+    ...described,
     input: executeToolInput,
     timeoutMs: outerTimeoutMs,
     carries: true,
@@ -159,6 +161,34 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
           meta: call.input.meta,
           rest: call.input.rest,
           runsPrograms: true,
+          onlyReads,
         },
       ),
+  })
+
+export const executeTool = (options: MetaToolsOptions): Tool =>
+  callTool(options, {
+    name: 'execute_tool',
+    title: 'Execute a tool',
+    description:
+      "Runs one tool on one server and returns its result unchanged. The inputSchema describes the tool's arguments: get it " +
+      'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
+  })
+
+/** Like `execute_tool`, but clients may approve it automatically, because it changes nothing (W6). */
+export const callReadTool = (options: MetaToolsOptions): Tool =>
+  callTool(options, {
+    name: 'call_read_tool',
+    title: 'Call a tool that only reads',
+    description: 'Like execute_tool, for tools that only read (readOnly in find_tool). Refuses all others.',
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    onlyReads: true,
+  })
+
+export const callWriteTool = (options: MetaToolsOptions): Tool =>
+  callTool(options, {
+    name: 'call_write_tool',
+    title: 'Call a tool that may change something',
+    description: 'Like execute_tool, for tools that may change something. People may have to approve it.',
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
   })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import * as z from 'zod'
 import { createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
+import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
 const long = `Reads a text file. ${'It is a good tool. '.repeat(20)}\nSecond line.`
@@ -85,4 +87,16 @@ test('E2: an empty query and a limit out of bounds are refused', async () => {
   ]) {
     expect((await refusalOf(gateway.ask('find_tool', args))).code).toBe('INVALID_ARGUMENTS')
   }
+})
+
+test('W6: the cheapest detail lists names alone, and brief ones say which tools only read', async () => {
+  const read = defineTool({ name: 'read', description: 'Reads.', input: z.object({}), readOnly: true, run: () => 'r' })
+  const gateway = createTestGateway({ servers: { files: [read, echo('write')] } })
+  const ask = async (tool: string, args: object) => structuredOf(await gateway.ask(tool, args))
+  expect((await ask('list_tools', { server: 'files', detail: 'names' })).tools).toEqual(['files.read', 'files.write'])
+  expect((await ask('list_tools', { server: 'files' })).tools).toMatchObject([
+    { name: 'read', readOnly: true },
+    { name: 'write', description: 'Echoes as write.' },
+  ])
+  expect((await ask('find_tool', { query: 'read', server: 'files', detail: 'names' })).matches).toContain('files.read')
 })

@@ -1,6 +1,6 @@
 import { describeToolsTool } from '../code/describe-tools.ts'
 import type { Tool } from '../define-tool.ts'
-import { executeTool, executeTools } from './execute-tools.ts'
+import { callReadTool, callWriteTool, executeTool, executeTools } from './execute-tools.ts'
 import { findTool, getServerTools, listToolsTool } from './list-tools.ts'
 import { getGatewayStatus, listServers, registrySummary, serverHealth } from './servers.ts'
 import type { MetaToolsOptions } from './shared.ts'
@@ -12,6 +12,8 @@ export const metaTools = (options: MetaToolsOptions): Tool[] => [
   listServers(options),
   getServerTools(options),
   executeTool(options),
+  callReadTool(options),
+  callWriteTool(options),
   executeTools(options),
   findTool(options),
   describeToolsTool(options),

@@ -67,6 +67,8 @@ test('G7: agent_id goes through the hook on every meta-tool; an agent that the c
   const args: Record<string, object> = {
     get_server_tools: { server: 'files' },
     execute_tool: { server: 'files', tool: 'read', args: {} },
+    call_read_tool: { server: 'toolway', tool: 'list_servers' },
+    call_write_tool: { server: 'files', tool: 'read', args: {} },
     execute_tools: { calls: [{ server: 'files', tool: 'read', args: {} }] },
     find_tool: { query: 'read' },
     describe_tools: { names: ['files.read'] },
@@ -75,7 +77,7 @@ test('G7: agent_id goes through the hook on every meta-tool; an agent that the c
     .view({} as never)
     .list('tool')
     .filter(({ entry }) => entry.server === 'toolway')
-  expect(tools).toHaveLength(10)
+  expect(tools).toHaveLength(12)
   for (const { entry } of tools) {
     const refusal = await refusalOf(here.ask(entry.name, { ...args[entry.name], agent_id: 'somebody' }))
     expect(refusal.code, entry.name).toBe('INVALID_AGENT_ID')

@@ -15,6 +15,7 @@ import {
   listResult,
   type MetaToolsOptions,
   missingFrom,
+  nameOnly,
   serverNotFound,
   startedView,
   usableTools,
@@ -114,6 +115,7 @@ function refusedListing(server: string, problem: ToolwayError, requested: number
 const listToolsInput = z.object({
   agent_id: agentId,
   server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
+  detail: z.enum(['names', 'brief']).default('brief').describe('"names" lists only server.tool.'),
 })
 
 export const listToolsTool = (options: MetaToolsOptions): Tool =>
@@ -126,9 +128,9 @@ export const listToolsTool = (options: MetaToolsOptions): Tool =>
     input: listToolsInput,
     readOnly: true,
     timeoutMs: outerTimeoutMs,
-    async run({ agent_id, server }, { call }) {
+    async run({ agent_id, server, detail }, { call }) {
       const view = await startedView(options, call, { agent_id, server })
-      const tools = usableTools(view, server).map(briefly)
+      const tools = usableTools(view, server).map<unknown>(detail === 'names' ? nameOnly : briefly)
       const missing = missingFrom(view, server)
       const answer = { tools, total: tools.length, missing: missing.length > 0 ? missing : undefined }
       return listResult(answer, { returned: tools.length })
@@ -144,7 +146,10 @@ const findToolInput = z.object({
     .describe('What the tool should do, such as "read a text file". For several steps, write one sentence each.'),
   limit: z.int().min(1).max(50).default(5).describe('Maximum number of matches.'),
   server: z.string().optional().describe('Only tools on this server.'),
-  detail: z.enum(['brief', 'full']).default('brief').describe('"full" adds the whole description and the inputSchema.'),
+  detail: z
+    .enum(['names', 'brief', 'full'])
+    .default('brief')
+    .describe('"names" lists only server.tool; "full" adds the whole description and the inputSchema.'),
 })
 
 /** The tool search, listed as `find_tool`; code mode lists it as `search_tools`. */
@@ -160,7 +165,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = await startedView(options, call, { agent_id, server })
       const found = view.search(query, { limit, server })
-      const matches = found.tools.map(detail === 'full' ? full : briefly)
+      const matches = found.tools.map<unknown>(detailForms[detail])
       const missing = missingFrom(view, server)
       const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, view, query, server)
       const answer = {
@@ -190,7 +195,13 @@ const toolUsage = ({ entry: { name, definition } }: Served) => ({
   inputSchema: definition.inputSchema ?? { type: 'object' },
 })
 
-const full = (served: Served) => ({ server: served.entry.server, ...toolUsage(served) })
+const full = (served: Served) => ({
+  server: served.entry.server,
+  ...toolUsage(served),
+  ...(served.entry.traits.readOnly && { readOnly: true }),
+})
+
+const detailForms = { names: nameOnly, brief: briefly, full }
 
 function hintFor({ tools, total }: ToolMatches, view: View, query: string, server?: string): string | undefined {
   if (total > tools.length) {

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import { isAppOnly } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
-import { invalidArguments } from '../../core/errors.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { Result } from '../../core/result.ts'
 import { notifyWaiting, type Wait } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
@@ -40,6 +40,8 @@ export interface NestedCallContext {
   readonly peer?: Call['peer']
   /** Whether the call may run a program, which makes calls of its own. */
   readonly runsPrograms?: true
+  /** Whether to refuse tools that are not known to be read-only. */
+  readonly onlyReads?: true | undefined
   /** Called while a server is starting, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
   readonly starting?: Call['starting']
@@ -66,6 +68,10 @@ export async function runNestedCall(
     const where = entry.traits.counted ? 'directly or with execute_tool' : 'directly'
     const advice = `pass the tool that you want to run, or call ${entry.name} ${where}.`
     throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: ${advice}`)
+  }
+  if (carried.onlyReads && !entry.traits.readOnly) {
+    const what = `${asked.server}.${entry.name} is not known to be a read-only tool`
+    throw new ToolwayError('WRITE_NOT_ALLOWED', `Write not allowed: ${what}. Call it with call_write_tool.`)
   }
   return access.handle({
     id: randomUUID(),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Exposure } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { Exposure } from '../../core/exposure.ts'
 import type { Source } from '../../core/source.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { tokensOf } from '../../core/tokens.ts'
@@ -159,10 +159,12 @@ test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract
     list_servers: ['agent_id', 'include_metadata'],
     get_server_tools: ['agent_id', 'server', 'names', 'pattern', 'max_schema_tokens'],
     execute_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
+    call_read_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
+    call_write_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
     execute_tools: ['agent_id', 'calls', 'timeout_ms'],
     find_tool: ['agent_id', 'query', 'limit', 'server', 'detail'],
     describe_tools: ['agent_id', 'names', 'max_tokens'],
-    list_tools: ['agent_id', 'server'],
+    list_tools: ['agent_id', 'server', 'detail'],
     server_health: ['agent_id', 'server'],
     registry_summary: ['agent_id'],
     get_gateway_status: ['agent_id'],

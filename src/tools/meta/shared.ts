@@ -67,11 +67,16 @@ export async function startedView(
   return view
 }
 
-export const briefly = ({ entry: { server, name, definition } }: Served) => ({
+export const briefly = ({ entry: { server, name, definition, traits } }: Served) => ({
   server,
   name,
   description: shortFirstLine(definition.description),
+  // Says which tools call_read_tool accepts. Most do not, so leave it out for them.
+  ...(traits.readOnly && { readOnly: true }),
 })
+
+/** The shortest form in a list or search: one string for each tool, which `server.tool` of every call accepts. */
+export const nameOnly = ({ entry: { server, name } }: Served): string => `${server}.${name}`
 
 /** The tools that a caller may use, without the meta-tools and those for pages of apps. If a server is given, only that server's tools. */
 export function usableTools(view: View, server?: string): readonly Served[] {
