@@ -126,6 +126,15 @@ test('G7: a caller without an agent may use the meta-tools, where it can name on
   expect(() => choose({ agents: ['other'] }, 'team')).toThrow('may not act as the agent "team"')
 })
 
+test('G7: an empty agent_id is one that is missing', () => {
+  const policy = policyOf({ agents })
+  const entry = tool('toolway', 'execute_tool')
+  const act = (agent: string, asked: string) => policy.actAs({ caller: { ...caller, agent }, entry }, asked).agent
+  expect(act('team', '')).toBe('team')
+  expect(act('team', 'other')).toBe('other')
+  expect(() => act('(none)', '')).toThrow('No agent was specified')
+})
+
 test('G7: a server is closed to a caller without an agent for the same reason as its tools, to others for their own', () => {
   const policy = policyOf({ agents: { other: agentOf({ allow: { servers: ['files'] } }) } as never })
   for (const agent of ['(none)', 'stranger', 'other']) {

@@ -89,8 +89,9 @@ export class Policy {
 
   /** The caller, acting as the agent that the arguments name. Throws if that agent may not make this call. */
   readonly actAs = ({ caller, entry }: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller => {
-    if (asked === undefined && caller.agent !== noAgent) return caller
-    if (asked === undefined) throw this.#refusalOfNone(caller)
+    // Many models fill arguments that they do not need with "".
+    if (!asked && caller.agent !== noAgent) return caller
+    if (!asked) throw this.#refusalOfNone(caller)
     const acting = { ...caller, agent: this.agentOf(caller, asked) }
     const decision = this.decide(acting, entry)
     if (!decision.allowed) throw refusalOf(decision, entry.server)
