@@ -63,6 +63,17 @@ test('F10: execute_tool itself never times out before the call that it carries',
   expect(refusal.message).toContain('"timeout_ms" must be at most 3600000')
 })
 
+test.each(['execute_tool', 'execute_tools'])(
+  'F10: a timeout_ms of 0 sets no timeout for %s, like an absent one',
+  async (name) => {
+    const gateway = createFiles()
+    const asked = { server: 'files', tool: 'read' }
+    await gateway.ask(name, { ...(name === 'execute_tool' ? asked : { calls: [asked] }), timeout_ms: 0 })
+    expect(gateway.calls).toHaveLength(2)
+    expect(gateway.calls[1]?.timeoutMs).toBeUndefined()
+  },
+)
+
 test.each([
   [{ path: '/a' }, { path: '/a' }],
   ['{"path":"/a"}', { path: '/a' }],

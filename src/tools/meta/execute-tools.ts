@@ -53,7 +53,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       }
       const carried = {
         caller: asAgent(call, agent_id),
-        timeoutMs: timeout_ms,
+        timeoutMs: timeout_ms || undefined,
         meta,
         // Calls in a batch cannot return a question, so they ask the client while running.
         peer: wrapPeer(call.peer, { rounds: false }),
@@ -157,7 +157,7 @@ const callTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...describ
         { server, tool, args: call.input.arguments.member('args') },
         {
           caller: asAgent(call, agent_id),
-          timeoutMs: timeout_ms,
+          timeoutMs: timeout_ms || undefined,
           meta: call.input.meta,
           rest: call.input.rest,
           runsPrograms: true,

@@ -26,7 +26,8 @@ export const nestedCallFields = {
     .meta({ type: 'object', description: "The tool's arguments: an object, or an object as a JSON string." }),
 }
 
-export const timeoutArgument = z.int().min(1).max(3_600_000).optional()
+/** Zero means the server's own timeout, like an absent value: many models fill arguments that they do not need. */
+export const timeoutArgument = z.int().min(0).max(3_600_000).optional()
 
 /** The timeout for a tool that runs another call. That call has its own timeout, which must fire first. */
 export const outerTimeoutMs = 24 * 3_600_000
