@@ -94,9 +94,6 @@ function withFixedSettings(before: Config, after: Config): Config {
   return { ...after, ...Object.fromEntries(sections) }
 }
 
-export const isEmptyDifference = ({ servers, sections }: ConfigDifference): boolean =>
-  servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
-
 /** Maximum number of changes to describe, in case the whole configuration is replaced. */
 const maxDescribedChanges = 100
 const maxValueText = 100

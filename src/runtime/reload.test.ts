@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
-import { silentLog } from '../core/log.ts'
+import { type Log, silentLog } from '../core/log.ts'
 import { compareConfigs } from './config-difference.ts'
 import { Reload, ReloadHistory } from './reload.ts'
 
@@ -13,6 +14,7 @@ function setUp(
   load: () => Promise<LoadedConfig>,
   apply?: (loaded: LoadedConfig) => Promise<void>,
   current = loadedOf(),
+  log: Log = silentLog,
 ) {
   const clock = createManualClock()
   const applied: LoadedConfig[] = []
@@ -26,7 +28,7 @@ function setUp(
       current = loaded
     },
     clock,
-    log: silentLog,
+    log,
   })
   return { reload, applied, clock, current: () => current }
 }
@@ -60,6 +62,19 @@ describe('G8: a reload', () => {
       last_error_at: expect.stringMatching(/^\d{4}-/),
       last_success_at: null,
     })
+  })
+
+  test('is logged with its outcome, also if it restores what was in force before a failed one', async () => {
+    let load = () => Promise.reject<LoadedConfig>(new Error('line 3: no such key'))
+    const log = createKeptLog()
+    const { reload } = setUp(() => load(), undefined, loadedOf(), log)
+    await reload.now()
+    load = async () => loadedOf()
+    await reload.now()
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'reload failed; the previous configuration stays active',
+      'configuration reloaded',
+    ])
   })
 
   test('runs one at a time, and reads later changes after it', async () => {

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import { createListeners } from '../lib/listen.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import type { ConfigAudit } from './audit-events.ts'
-import { type ConfigDifference, compareConfigs, isEmptyDifference } from './config-difference.ts'
+import { type ConfigDifference, compareConfigs } from './config-difference.ts'
 
 export interface ReloadAttempt {
   readonly at: number
@@ -150,7 +150,7 @@ export class Reload {
       await apply({ ...loaded, config: applicable })
       audit?.applied(applicable, difference)
       history.add({ at, ok: true, error: null, changes, difference })
-      if (!isEmptyDifference(difference)) log.info({ ...difference, changes }, 'configuration reloaded')
+      log.info({ ...difference, changes }, 'configuration reloaded')
       for (const key of difference.atNextStart) log.warn({ key }, `${key} has changed; restart to apply it`)
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown)
