@@ -103,14 +103,21 @@ test('G9: names of servers cannot control the terminal', async () => {
   expect(stdout).not.toContain('\x1b')
 })
 
-test('G9: --json has all figures', async () => {
+const printed = (...tables: Stats['by'][]) => ({
+  stats: tables
+    .map((by) => answers[by])
+    .map(({ rows, ...table }) => ({
+      ...table,
+      rows: rows.map((row) => ({ ...row, errorRate: row.name === 'dev' ? 0.012 : 0 })),
+    })),
+})
+
+test('G9: --json has all figures and error rates', async () => {
   await using at = await gateway()
   const { stdout } = await toolway(['stats', '--json'], at)
-  expect(JSON.parse(stdout)).toEqual({
-    stats: [answers.agent, answers.server, answers.operation, answers['agent-operation']],
-  })
+  expect(JSON.parse(stdout)).toEqual(printed('agent', 'server', 'operation', 'agent-operation'))
   const one = await toolway(['stats', '--json', '--by', 'tool'], at)
-  expect(JSON.parse(one.stdout)).toEqual({ stats: [answers.tool] })
+  expect(JSON.parse(one.stdout)).toEqual(printed('tool'))
 })
 
 test('G9: --output writes a file, as text or as JSON', async () => {
@@ -123,7 +130,7 @@ test('G9: --output writes a file, as text or as JSON', async () => {
   expect(text).not.toContain('\x1b')
   await toolway(['stats', '--output', 'stats.json', '--json'], at)
   const json = JSON.parse(await readFile(join(at.cwd, 'stats.json'), 'utf8'))
-  expect(json).toEqual({ stats: [answers.agent, answers.server, answers.operation, answers['agent-operation']] })
+  expect(json).toEqual(printed('agent', 'server', 'operation', 'agent-operation'))
   expect(await toolway(['stats', '--output', 'no/such/folder'], at)).toMatchObject({ code: 2 })
 })
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import { createBudgets } from '../../core/limits/budget.ts'
-import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
+import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import type { OptionsOf } from '../command-table.ts'
 import { canErase, createOutput, type Output, type Shell, UsageError } from '../kit.ts'
 import { load, openLog } from '../load.ts'
@@ -20,7 +20,8 @@ export async function stats(shell: Shell, options: StatsOptions): Promise<void> 
   const ask = await (options.offline ? keptStats(shell, options, open) : gatewayStats(shell, options))
   const fetch = () => {
     const from = options.last === undefined ? undefined : Math.max(0, systemClock.now() - options.last)
-    return Promise.all((options.by ? [options.by] : defaultTables).map((by) => ask(by, from)))
+    const tables = options.by ? [options.by] : defaultTables
+    return Promise.all(tables.map(async (by) => withErrorRates(await ask(by, from))))
   }
   if (options.watch) await watch(fetch, options, shell, output)
   else await once(await fetch(), options, shell, output)
@@ -47,7 +48,13 @@ async function keptStats(shell: Shell, options: StatsOptions, open: AsyncDisposa
   }
 }
 
-type Tables = readonly StatsTable[]
+const withErrorRates = ({ rows, ...table }: StatsTable) => ({
+  ...table,
+  rows: rows.map((row) => ({ ...row, errorRate: row.errors / row.calls })),
+})
+
+type Table = ReturnType<typeof withErrorRates>
+type Tables = readonly Table[]
 
 async function once(tables: Tables, options: StatsOptions, shell: Shell, output: Output): Promise<void> {
   const { output: file } = options
@@ -76,16 +83,16 @@ async function watch(fetch: () => Promise<Tables>, options: StatsOptions, shell:
   }
 }
 
-type Row = StatsTable['rows'][number]
+type Row = Table['rows'][number]
 
 /** One table per grouping, and the start of the counting period. */
-function statsLines(tables: readonly StatsTable[], { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
+function statsLines(tables: Tables, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
   const since = tables.map((one) => one.since)[0]
   const heading = since === undefined ? [] : [paint('dim', `Since ${new Date(since).toISOString()}`)]
   return [...heading, ...tables.flatMap((one) => ['', ...tableLines(one, { width, paint })])]
 }
 
-function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
+function tableLines({ by, rows }: Table, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
   if (rows.length === 0) return [`Calls by ${by}: none yet.`]
   const redIfAny = (key: 'errors' | 'denials') => (cell: string, row: Row) => (row[key] > 0 ? paint('red', cell) : cell)
   return table<Row>(
@@ -106,8 +113,8 @@ function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'wi
 }
 
 /** The number of errors and their share: `3 (1.2 %)`. */
-const errorText = ({ errors, calls }: CallFigures): string =>
-  errors === 0 ? '0' : `${errors} (${digits((100 * errors) / calls)} %)`
+const errorText = ({ errors, errorRate }: Row): string =>
+  errors === 0 ? '0' : `${errors} (${digits(100 * errorRate)} %)`
 
 /** Rounds to three significant digits. */
 const digits = (value: number): string =>
