@@ -23,7 +23,7 @@ const code = defineTool({
     code: z.string(),
     language: z.string().optional(),
     environment: z.string().optional(),
-    timeout_ms: z.int().optional(),
+    timeout_ms: z.int().max(30_000).optional(),
   }),
   run: (args) => args,
 })
@@ -163,6 +163,15 @@ describe('running code', () => {
     const { chat, gateway } = await chatting([call, says('Well.')], { servers, config: agent })
     await ask(chat, 'x', { codeExecution: { timeoutMs: 5 } })
     expect(gateway.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'scratch', timeout_ms: 5 })
+  })
+
+  test("S7: a timeout above the sandbox's limit becomes that limit", async () => {
+    const call = calls({ name: 'execute_code', arguments: { code: '1' } })
+    const config = { ...on, codeExecution: { ...on.codeExecution, timeout: '1m' } }
+    const { chat, gateway } = await chatting([call, says('Well.'), call, says('Well.')], { servers, config })
+    for (const request of [{}, { codeExecution: { timeoutMs: 60_000 } }]) await ask(chat, 'x', request)
+    const timeouts = gateway.calls.map(({ input }) => input.arguments.value.timeout_ms)
+    expect(timeouts).toEqual([30_000, 30_000])
   })
 })
 

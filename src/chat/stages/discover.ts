@@ -3,6 +3,7 @@ import { isAppOnly } from '../../core/apps.ts'
 import { endWith } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { metaSource } from '../../core/source.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { compilePattern } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
@@ -29,7 +30,10 @@ export async function discoverTools(run: ChatRun): Promise<ToolSet> {
     (isCode(entry) ? code !== undefined : (run.mayOffer?.(entry) ?? true)) &&
     isWanted(`${entry.server}.${entry.name}`)
   const found = bestTools(run, view, mayOffer)
-  const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
+  const served = found.flatMap((tool) => {
+    const preset = code && isCode(tool.entry) ? withinLimit(code, tool) : undefined
+    return kept(catalogTool(tool, preset), tool.name)
+  })
   const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)
   return new ToolSet([...own, ...served].sort(inOrder))
 
@@ -60,12 +64,24 @@ function bestTools(run: ChatRun, view: View, mayOffer: (served: Served) => boole
 
 const isCode = ({ server, name }: Entry): boolean => server === 'native' && name === 'execute_code'
 
+interface CodePreset extends Record<string, unknown> {
+  readonly environment: string
+  readonly timeout_ms: number
+}
+
 /** Preset arguments for code execution; `undefined` if it is not allowed. */
-function codePreset({ config, request }: ChatRun): Record<string, unknown> | undefined {
+function codePreset({ config, request }: ChatRun): CodePreset | undefined {
   const { enabled, environment, timeout } = config.codeExecution
   const options = request.codeExecution ?? (enabled ? {} : false)
   if (options === false) return undefined
   return { environment: options.environment ?? environment, timeout_ms: options.timeoutMs ?? timeout }
+}
+
+/** The tool refuses a timeout above its own limit (`sandbox.timeout`), and the model could not choose a shorter one. */
+function withinLimit(preset: CodePreset, { definition }: Served): CodePreset {
+  const { timeout_ms: timeout } = asRecord(asRecord(definition.inputSchema).properties)
+  const { maximum } = asRecord(timeout)
+  return typeof maximum === 'number' ? { ...preset, timeout_ms: Math.min(preset.timeout_ms, maximum) } : preset
 }
 
 /** How many of the user's messages to search with. */

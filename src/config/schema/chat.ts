@@ -43,7 +43,7 @@ const promptsSection = z.strictObject({
 const codeExecution = z.strictObject({
   enabled: flag().prefault(false).describe('Offers execute_code to the model.'),
   environment: text('the name of an environment').default('scratch').describe('Environment that code runs in.'),
-  timeout: limit().prefault('30s').describe('Time limit for one run.'),
+  timeout: limit().prefault('30s').describe('Time limit for one run, at most sandbox.timeout.'),
 })
 
 export const chatSection = z.strictObject({
