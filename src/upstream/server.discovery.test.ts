@@ -113,6 +113,16 @@ test('S1, G2: an unknown name wakes an idle server only if it names that server'
   expect(peers).toHaveLength(2)
 })
 
+test('S1: a server that does not return its only list is named in a warning', async () => {
+  const { server, clock, warnings } = serverWith({ hangs: () => true })
+  await server.start()
+  const listed = server.ready()
+  await clock.pass(30_000)
+  await listed
+  expect(server.status()).toMatchObject({ health: 'degraded', reason: expect.stringContaining('within 30 s') })
+  expect(warnings).toEqual(['the server failed to return a list'])
+})
+
 test('S1, V2: an unknown name does not list a server that is down, disabled or paused', async () => {
   let down = false
   const { server, lists } = await changedServer({ down: () => down })

@@ -70,8 +70,11 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     }),
   )
   const [first] = broken
-  if (first && (broken.length === all.length || !open.connection.transport.usable)) throw first
-  for (const { message } of broken) log.warn({ server, reason: message }, 'the server failed to return a list')
+  const { usable } = open.connection.transport
+  // If the connection is lost, that is reported instead.
+  for (const { message } of usable ? broken : [])
+    log.warn({ server, reason: message }, 'the server failed to return a list')
+  if (first && (broken.length === all.length || !usable)) throw first
   const read = all.filter(({ outcome }) => outcome !== 'absent')
   const complete = read.filter(({ outcome }) => outcome === 'complete')
   const exact = Object.fromEntries(read.flatMap(({ reader }) => [...reader.exactSchemas]))
