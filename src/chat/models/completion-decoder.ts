@@ -45,12 +45,17 @@ function readCalls(answer: string, plan: RequestPlan) {
   }
   const value = plan.restore(found.value)
   if (!isRecord(value)) return { text: answer, calls: [] }
-  const named = Array.isArray(value.tool_calls)
-    ? value.tool_calls.filter((call) => isRecord(call) && typeof call.name === 'string')
-    : []
+  const written: readonly unknown[] = Array.isArray(value.tool_calls) ? value.tool_calls : []
+  const named = written
+    .filter(isRecord)
+    .map(calledIn)
+    .filter((called): called is { name: string; arguments: unknown } => typeof called.name === 'string')
   const text = typeof value.content === 'string' ? value.content : ''
   return { text, calls: asFunctionCalls({ tool_calls: named }, newCallId).tool_calls ?? [] }
 }
+
+/** What has a call's name and arguments: the call itself, or in OpenAI's format its member `function`. */
+const calledIn = (call: Readonly<Record<string, unknown>>) => (isRecord(call.function) ? call.function : call)
 
 /** Removes the nulls that strict mode added to a call's arguments. Invalid JSON is left unchanged. */
 function restoreCall(call: FunctionCall, plan: RequestPlan): FunctionCall {
@@ -140,7 +145,7 @@ class CompletionReader {
 
   #takeCall(item: unknown, place: number): void {
     if (!isRecord(item)) return
-    const called = isRecord(item.function) ? item.function : item
+    const called = calledIn(item)
     const id = stringOrEmpty(item.id)
     const hasIndex = typeof item.index === 'number'
     const key = hasIndex ? item.index : place

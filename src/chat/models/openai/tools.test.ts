@@ -159,7 +159,13 @@ describe('J5: a server without tool support', () => {
     ],
     ['{"tool_calls": [7, {"name": 5}, {"name": "map"}]}', { calls: [{ function: { name: 'map', arguments: '{}' } }] }],
     ['{"tool_calls": null, "content": null}', { text: '', calls: [] }],
-  ])('an answer of %j', async (content, expected) => {
+    [
+      JSON.stringify({
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{"city":""}' } }],
+      }),
+      { text: '', calls: [{ type: 'function', function: { name: 'weather', arguments: '{"city":""}' } }] },
+    ],
+  ])('S3: an answer of %j', async (content, expected) => {
     const { model } = await serving([withoutTools(says(content))])
     expect(await ask(model)).toMatchObject(expected)
   })
