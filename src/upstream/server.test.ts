@@ -444,6 +444,12 @@ test.each([
   },
 )
 
+test('J2: the status of a read-only server without known reads says why none of its tools can be used', async () => {
+  const { server } = serverWith({ changes: { readOnly: true } })
+  await server.ready()
+  expect(server.status()).toMatchObject({ health: 'healthy', reason: expect.stringContaining('readTools') })
+})
+
 test('V4: each time limit knows the setting that it comes from', async () => {
   const limitsOf = async (changes: object) => {
     const { server } = serverWith({ tools: () => ['read', 'slow', 'constructor'], changes })
