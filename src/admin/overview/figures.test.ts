@@ -38,7 +38,7 @@ describe('G9: figures of visible calls', () => {
     expect(seriesOfCalls(calls, 0, 1_000_000_000_000, [0, 4_000]).points.length).toBeLessThanOrEqual(201)
   })
 
-  test('are grouped by name, most calls first; tools by server and name', () => {
+  test('are grouped by name, most calls first; tools by server and name, meta-tools as operations of their own', () => {
     expect(statsOfCalls(calls, 'server', 5_000)).toMatchObject({
       since: 1_000,
       rows: [
@@ -47,6 +47,13 @@ describe('G9: figures of visible calls', () => {
       ],
     })
     expect(statsOfCalls(calls, 'tool', 5_000).rows).toMatchObject([{ name: 'files.read', calls: 4 }])
+    const meta = call({ agent: 'team.dev', server: 'toolway', name: 'execute_tool' })
+    expect(statsOfCalls([...calls, meta], 'agent-operation', 5_000).rows).toMatchObject([
+      { name: 'default.call_tool', calls: 4 },
+      { name: 'default.read_resource', calls: 1 },
+      { name: 'team.dev.execute_tool', calls: 1 },
+    ])
+    expect(statsOfCalls([meta], 'operation', 5_000).rows).toMatchObject([{ name: 'execute_tool' }])
     expect(statsOfCalls([], 'agent', 5_000)).toEqual({ by: 'agent', since: 5_000, to: 5_000, rows: [] })
   })
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { callOf } from '../../core/call.fixture.ts'
+import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { HistoryBatch, HistoryStore, StoredCall } from '../../core/history.ts'
 import { createRecentCalls } from '../calls/call-records.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
@@ -56,6 +56,18 @@ test('V12: names are stored without secrets; the steps of a call with their dura
   await recorder.flush()
   expect(JSON.stringify(batches)).not.toContain('s3cret')
   expect(batches[0]?.calls[0]?.steps).toEqual([['attempt', 2, 8, 'no ***']])
+})
+
+test('G9: tallies name meta-tools as operations of their own, apart from the tools that they call', async () => {
+  const { batches, recorder, tell } = recording()
+  const executeTool = entryOf({ server: 'toolway', name: 'execute_tool' })
+  tell({ agent: 'dev', call: { entry: executeTool } }, { agent: 'dev' })
+  await recorder.flush()
+  const named = batches[0]?.tallies.map(({ agent, operation, server, name }) => [agent, operation, server, name])
+  expect(named).toEqual([
+    ['dev', 'execute_tool', 'toolway', 'execute_tool'],
+    ['dev', 'call_tool', 'files', 'read'],
+  ])
 })
 
 test('V6: calls that wait to be written are bounded per agent and in all; every call is counted', async () => {
