@@ -25,6 +25,13 @@ test('E1: an unknown tool or server is a malformed request, everything else a re
   expect(malformed.map(([code]) => code)).toEqual(['TOOL_NOT_FOUND', 'SERVER_NOT_FOUND'])
 })
 
+test('E2: errors that a repeated call may avoid are retryable, and a disabled server is not one of them', () => {
+  const retryable = Object.entries(errorKinds).filter(([, kind]) => kind.retryable)
+  expect(retryable.map(([code]) => code)).toEqual(
+    `SERVER_UNAVAILABLE SERVER_UNHEALTHY CIRCUIT_OPEN RATE_LIMITED TIMEOUT OVERLOADED AUDIT_UNAVAILABLE`.split(' '),
+  )
+})
+
 test('E1: the data has code, rule, server and retry time, and no unknown members', () => {
   expect(new ToolwayError('TIMEOUT', 'too late').data).toEqual({ code: 'TIMEOUT' })
   const details = { rule: 'limits.perMinute', server: 'a', retryAfterMs: 5, cause: new Error('secret') }

@@ -71,6 +71,7 @@ const broken = [
   gives('erring', () => Promise.reject(new ServerError(Json.of({ code: -32050, message: 'no such row' })))),
   gives('babbling', () => Promise.reject(new ServerError(Json.of({ code: odd, message: odd } as never)))),
   gives('limited', () => Promise.reject(new ToolwayError('RATE_LIMITED', 'come back later'))),
+  gives('disabled', () => Promise.reject(new ToolwayError('SERVER_DISABLED', 'an operator paused s'))),
   gives('lost', () => Promise.reject(new ToolwayError('OUTCOME_UNKNOWN', 'it may have run'))),
 ]
 
@@ -79,6 +80,7 @@ test.each([
   ['tools.s.erring()', '-32050', 'no such row', 'error'],
   ['tools.s.babbling()', JSON.stringify(odd), 'No reason was given.', 'error'],
   ['tools.s.limited()', 'RATE_LIMITED', 'come back later', 'refused'],
+  ['tools.s.disabled()', 'SERVER_DISABLED', 'an operator paused s', 'refused'],
   ['tools.s.lost()', 'OUTCOME_UNKNOWN', 'it may have run', 'unknown'],
   ['tools.s.nothing()', 'TOOL_NOT_FOUND', 'no tool nothing on s', 'refused'],
   ['tools.nowhere.t()', 'SERVER_NOT_FOUND', 'no server nowhere', 'refused'],

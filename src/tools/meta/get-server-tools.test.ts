@@ -110,22 +110,23 @@ test('G4: a server that is refused or unknown gives no tools and an error that n
   expect(bodyOf(result)).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'SERVER_NOT_FOUND' } } })
 })
 
-test('T1: a server that is down and never said what it has is an error, not an empty list', async () => {
-  const lost = createTestGateway({
-    servers: {
-      rows: (source) => ({
-        ...source,
-        status: () => ({ ...source.status(), health: 'unhealthy', reason: 'spawn ENOENT' }),
-      }),
-    },
-  })
-  const result = await lost.ask('get_server_tools', { server: 'rows' })
-  expect(result.isError).toBe(true)
-  const { tools, error } = structuredOf<Answer>(result)
-  expect(tools).toEqual([])
-  expect(error).toMatchObject({ code: 'SERVER_UNHEALTHY', server: 'rows' })
-  expect(error?.message).toContain('"rows" is unhealthy (spawn ENOENT)')
-})
+test.each([
+  ['SERVER_UNHEALTHY', 'unhealthy', 'spawn ENOENT'],
+  ['SERVER_DISABLED', 'disabled', 'paused by an operator'],
+] as const)(
+  'T1, E2: a server that never said what it has is an error, not an empty list: %s',
+  async (code, health, reason) => {
+    const lost = createTestGateway({
+      servers: { rows: (source) => ({ ...source, status: () => ({ ...source.status(), health, reason }) }) },
+    })
+    const result = await lost.ask('get_server_tools', { server: 'rows' })
+    expect(result.isError).toBe(true)
+    const { tools, error } = structuredOf<Answer>(result)
+    expect(tools).toEqual([])
+    expect(error).toMatchObject({ code, server: 'rows' })
+    expect(error?.message).toContain(`"rows" is ${health} (${reason})`)
+  },
+)
 
 test('G4: a server without tools is not an error', async () => {
   const result = await gateway.ask('get_server_tools', { server: 'bare' })
