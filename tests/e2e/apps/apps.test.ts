@@ -144,8 +144,14 @@ describe.each(modes.flatMap((mode) => (['session', 'stateless'] as const).map((e
   },
 )
 
-test('W3: a bare name that two servers have is ambiguous until a page of one of them is read', async () => {
+test('W3: a bare name that two servers have is ambiguous until a page of one of them is read, also before a reload', async () => {
   const answer = await clientOf('session', 'both')
   const { error } = await call(answer, 'debug-refresh')
   expect(error).toMatchObject({ data: { code: 'TOOL_NOT_FOUND' }, message: expect.stringContaining('more than one') })
+  const tools = (await answer('tools/list')).result?.tools as Tool[]
+  const uri = tools.find(({ name }) => name === 'twin__debug-tool')?._meta.ui?.resourceUri
+  await answer('resources/read', { uri })
+  await toolway.gateway.reload()
+  const { result } = await call(answer, 'debug-log', { type: 'test', payload: 'after a reload' })
+  expect(result?.structuredContent).toEqual({ logged: true, logFile: logFile('twin') })
 })
