@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resolveResource, resolveTemplate } from './resolve.ts'
+import { resolveResource, resolveTemplate, servedChecker } from './resolve.ts'
 import { fakeSource, namingOf, snapshotOf } from './source.fixture.ts'
 
 const shared = ['demo://x']
@@ -62,6 +62,11 @@ test('F3: an original URI that expands a template of one server is read from tha
 test('F3: an original URI that templates of two servers match is ambiguous', () => {
   const two = [fakeSource('a', { templates: ['x://{id}'] }), fakeSource('b', { templates: ['x://{+rest}'] })]
   expect(found('x://1', snapshotOf(two).snapshot).map(([server]) => server)).toEqual(['a', 'b'])
+})
+
+test('F3: servedChecker knows original URIs, which a server without resources cannot pass off as its own', () => {
+  const uris = ['demo://only-a', 'demo://item/7', 'file:///etc/x', 'demo://nobody']
+  expect(uris.map(servedChecker(snapshot))).toEqual([true, true, true, false])
 })
 
 test('F2: with flat, URIs stay as they are; the loser and unlisted ones get the server’s form', () => {
