@@ -48,6 +48,19 @@ describe('waiting', () => {
     expect(await settledAfter(known)).toBe(2_000)
   })
 
+  test('V2: a server that a call waits for starts before others, and one that only a list waits for does not', async () => {
+    const expedited: string[] = []
+    const starting = (name: string) => ({
+      ...fakeSource(name, { silent: true, health: 'starting' }),
+      expedite: () => void expedited.push(name),
+    })
+    const { view, clock } = setUp([starting('listed'), starting('called')])
+    const waiting = Promise.allSettled([view.ready(), view.resolve('tool', 'called.a')])
+    await clock.pass(60_000)
+    await waiting
+    expect(expedited).toEqual(['called'])
+  })
+
   test.each(['unhealthy', 'needs-auth', 'disabled'] as const)(
     'V2: no list waits for a server that is %s',
     async (health) => {

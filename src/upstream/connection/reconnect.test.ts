@@ -1,8 +1,10 @@
+import { availableParallelism } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { ReconnectBackoff } from './reconnect.ts'
+import { createStartQueue, ReconnectBackoff } from './reconnect.ts'
 
 const error = (retryAfterMs?: number) =>
   new ToolwayError('SERVER_UNAVAILABLE', 'It ended.', retryAfterMs === undefined ? {} : { retryAfterMs })
@@ -114,4 +116,14 @@ test('T5: while it is down one attempt at a time is enough', () => {
     expect(backoff.probing).toBe(true)
   }
   expect(backoff.probing).toBe(false)
+})
+
+test('V2: createStartQueue lets as many servers start at a time as there are cores', async () => {
+  const cores = availableParallelism()
+  const startTurn = createStartQueue(createManualClock())
+  const { signal } = new AbortController()
+  let started = 0
+  for (let server = 0; server <= cores; server++) void startTurn(() => false, signal).then(() => started++)
+  await setImmediate()
+  expect(started).toBe(cores)
 })

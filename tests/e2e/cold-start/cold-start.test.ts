@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -239,6 +240,19 @@ test('V2: a list that may not wait says in _meta what it lacks, and the next one
 
 test('V2, F4: a client that waits for list changes gets one as each server becomes ready', () => {
   expect(hasty.servers).toEqual([['two'], ['two', 'one']])
+})
+
+test('V2: only as many servers start at a time as there are cores', async () => {
+  const home = open.use(await temporaryFolder())
+  const cores = availableParallelism()
+  const names = Array.from({ length: cores + 1 }, (_, number) => `server${number}`)
+  const entry = (name: string) => cold(join(home.path, name), stdioServers.filesystem(home.path))
+  const mcpServers = Object.fromEntries(names.map((name) => [name, entry(name)]))
+  await using _ = await startToolway({ mcpServers, discovery: { mode: 'startup' } })
+  const begun = () => names.filter((name) => existsSync(join(home.path, `${name}.begun`))).length
+  await until(() => begun() >= cores, { what: 'the first servers to start' })
+  await pause(500)
+  expect(begun()).toBe(cores)
 })
 
 test('V2: a one-shot client over stdio gets the whole list and its answer', () => {
