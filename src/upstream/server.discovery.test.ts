@@ -51,6 +51,43 @@ test('S1: in mode startup, a server that could not be listed at the start is lis
   expect(names()).toEqual(['read', 'write'])
 })
 
+test.each(['startup', 'runtime'] as const)(
+  'S1: in mode %s, a server that is down when Toolway starts keeps the tools of the last run, until it can be listed',
+  async (discovery) => {
+    const { store } = await changedServer({ discovery })
+    let isDown = true
+    const down = () => isDown
+    const { server, clock, names } = serverWith({ discovery, store, down, tools: () => ['write'] })
+    await server.start()
+    await server.ready()
+    expect(server.status().health).toBe('unhealthy')
+    expect(names()).toEqual(['read'])
+    expect(server.incomplete()).toEqual([])
+    isDown = false
+    await clock.pass(60_000)
+    await server.ready()
+    await clock.pass(0)
+    expect(names()).toEqual(['write'])
+  },
+)
+
+test.each(['startup', 'runtime'] as const)(
+  'S1: in mode %s, lists wait for the listing of this run, and have that of the last one if it fails',
+  async (discovery) => {
+    const { store } = await changedServer({ discovery })
+    const fresh = serverWith({ discovery, store, tools: () => ['write'] })
+    await fresh.server.start()
+    await fresh.server.ready()
+    expect(fresh.names()).toEqual(['write'])
+    const silent = serverWith({ discovery, store, hangs: () => true })
+    await silent.server.start()
+    const listed = silent.server.ready()
+    await silent.clock.pass(30_000)
+    await listed
+    expect(silent.names()).toEqual(['write'])
+  },
+)
+
 test.each(['startup', 'hybrid'] as const)(
   'S1: in mode %s, a new conversation does not list again',
   async (discovery) => {

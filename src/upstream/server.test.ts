@@ -39,10 +39,13 @@ test('B2: a server may have resources until it is known not to declare any', asy
 
 test('V2: a server is starting until its first lists are there', async () => {
   let hangs = true
-  const { server, clock } = serverWith({ discovery: 'runtime', hangs: () => hangs })
+  const opened = Promise.withResolvers<void>()
+  const { server, clock } = serverWith({ hangs: () => hangs, opening: () => opened.promise })
   await server.start()
   const ready = server.ready()
+  await clock.pass(0)
   expect(server.status()).toMatchObject({ health: 'starting', reason: expect.stringContaining('connecting') })
+  opened.resolve()
   await clock.pass(0)
   expect(server.status()).toMatchObject({ health: 'starting', reason: expect.stringContaining('lists') })
   hangs = false
@@ -258,14 +261,15 @@ test('S1: a kind of client whose lists are not fetched yet gets the common ones'
   await listed
 })
 
-test('S1: at start, discovery does not wait to be asked; at run time, nothing is remembered', async () => {
-  const eager = serverWith({ discovery: 'startup' })
-  await eager.server.start()
-  await eager.server.ready()
-  expect(eager.peers).toHaveLength(1)
-  const { server, names } = serverWith({ discovery: 'runtime', store: eager.store, down: () => true })
+test.each([
+  ['startup', 1],
+  ['runtime', 0],
+  ['hybrid', 0],
+] as const)('S1: in mode %s, a start opens %i connections', async (discovery, count) => {
+  const { server, clock, peers } = serverWith({ discovery })
   await server.start()
-  expect(names()).toEqual([])
+  await clock.pass(0)
+  expect(peers).toHaveLength(count)
 })
 
 test('F4: a list is read again every minute while the server is up, and at once when it says so', async () => {

@@ -175,9 +175,8 @@ export class UpstreamServer implements Source, ServerOffers {
   // The server as a source of entries. Without a listing, as clients without capabilities see it.
   /** Loads the cached listing, and starts connecting if the configuration asks for it. Never waits for the server. */
   async start(): Promise<void> {
-    const { config, defaults } = this.#options
-    if (config.disabled) return this.#changed()
-    if (defaults.discovery === 'hybrid') await this.#listings.plain.recall()
+    if (this.#options.config.disabled) return this.#changed()
+    await this.#listings.plain.recall()
     this.#begin()
   }
 
@@ -203,7 +202,7 @@ export class UpstreamServer implements Source, ServerOffers {
 
   async ready(listing = this.#listings.plain): Promise<void> {
     if (this.#isOff || listing.known()) return
-    if (this.#options.defaults.discovery === 'hybrid') await listing.recall()
+    await listing.recall()
     if (!listing.known()) await this.#fetch(listing)
   }
 

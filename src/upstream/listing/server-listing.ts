@@ -76,18 +76,21 @@ export class ServerListing implements AsyncDisposable {
 
   /** Loads the cached listing from an earlier run. */
   async recall(): Promise<void> {
+    if (this.descriptors) return
     const remembered = await this.#port.store.load(this.#record, fingerprintOf(this.#server.config))
     if (remembered && !this.descriptors) this.#learn(remembered)
   }
 
   /**
    * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
-   * background. False if it lacks something and it is time to try again.
+   * background; only in mode `hybrid` does one from an earlier run count while the server is up. False if it lacks
+   * something and it is time to try again.
    */
   known(): boolean {
     if (!this.descriptors || this.#mayComplete()) return false
     if (this.#port.isDown()) return true
     if (this.fetched) this.#refetchExpired()
+    else if (this.#server.defaults.discovery !== 'hybrid') return false
     else if (this.#isOld(this.descriptors)) void this.refresh()
     return true
   }
