@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
@@ -6,7 +6,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Observer } from '../core/observer.ts'
 import { resultOf, textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
-import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
+import { approvalBy, emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
 
 const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
 
@@ -372,6 +372,20 @@ test('F11: how each attempt of a repeated call ended is in its record', async ()
   expect(ends()).toMatchObject([{ decision: 'ALLOW', attempts: ['SERVER_UNAVAILABLE', 'ok'] }])
   await handle(callOf({ entry: entryOf() }))
   expect(ends()[1]).not.toHaveProperty('attempts')
+})
+
+test('F11, G9: the latency in the record leaves out the time that a person took to approve the call', async () => {
+  using time = vi.spyOn(performance, 'now').mockReturnValue(0)
+  const watch = { observers: [{ ended() {} }], clock: createManualClock() }
+  const { handle, ends } = openPipeline({ watch, approval: approvalBy('approve[0]') })
+  const { caller, peer } = callOf()
+  const ask = async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    time.mockReturnValue(60_000)
+    return Json.of({ action: 'accept', content: { approve: true } })
+  }
+  await handle(callOf({ caller: { ...caller, capabilities: { elicitation: {} } }, peer: { ...peer, ask } }))
+  expect(ends()).toMatchObject([{ approver: 'client', latency_ms: 0 }])
 })
 
 test('F11: a denial that is hidden from the caller is recorded as a denial', async () => {

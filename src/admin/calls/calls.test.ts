@@ -1,17 +1,20 @@
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
-import type { Caller } from '../../core/call.ts'
+import type { Access } from '../../core/access.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import type { Call, Caller } from '../../core/call.ts'
 import type { CallFilter } from '../../core/call-query.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { HistoryStore, StoredCall } from '../../core/history.ts'
+import { Json } from '../../json/json.ts'
 import { openHistoryDatabase } from '../../stores/sqlite/history-database.ts'
 import { fits } from '../../telemetry/calls/call-records.ts'
 import { createCallHistory } from '../../telemetry/history/call-history.ts'
 import type { AuditQueries } from '../audit/audit.ts'
 import type { AdminContext } from '../context.ts'
 import type { CallsQuery, CallView } from '../contract.ts'
-import { createCallsAdmin } from './calls.ts'
+import { createCallsAdmin, perform } from './calls.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -73,6 +76,8 @@ test('G10: calls are sorted, counted and paged over everything that is kept, not
       const { calls: part, total, nextCursor } = await page({ sort, cursor, limit: 700 })
       seen.push(...part.map(({ id }) => id))
       expect(total).toBe(3_001)
+      // A cursor that is ignored would lead here again and again.
+      expect(seen.length).toBeLessThanOrEqual(total)
       if (nextCursor === null) break
       cursor = nextCursor
     }
@@ -127,4 +132,14 @@ test('G10: users who are not admins see the calls of all agents that their key n
   expect(await found('c', ['dev', 'ci'])).toBe('c')
   expect(await found('d', ['dev', 'ci'])).toBeUndefined()
   expect(await found('c', '*')).toBeUndefined()
+})
+
+test('G9, G10: the duration of a call from the dashboard leaves out the time that people took', async () => {
+  using time = vi.spyOn(performance, 'now').mockReturnValue(0)
+  const handle = async ({ trail }: Call) => {
+    time.mockReturnValue(60_005)
+    if (trail) trail.waits = { endedMs: 60_000, open: 0, since: 0 }
+    return { body: Json.of({ content: [] }) }
+  }
+  expect(await perform({ handle } as unknown as Access, callOf())).toMatchObject({ ms: 5, error: null })
 })
