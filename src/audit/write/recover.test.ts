@@ -69,6 +69,18 @@ describe('F11: the start after a kill', () => {
     expect((await verify(folder.path)).problems).toEqual([])
   })
 
+  test('V7: the next start knows the last record of a process that was killed, and of none that was stopped', async () => {
+    const killedBefore = async () => {
+      await using audit = await openLog(folder.path)
+      return audit.status().killed
+    }
+    await leaveBehind()
+    expect(await killedBefore()).toBeUndefined()
+    await killed()
+    const { seq, time } = recordsIn(folder.path).at(-1) as { seq: number; time: string }
+    expect(await killedBefore()).toEqual({ lane: '1', seq, time })
+  })
+
   test('F11: the next start counts records that no checkpoint covers', async () => {
     await killed()
     const { hash, seq } = recordsIn(folder.path).at(-1) as { hash: string; seq: number }
