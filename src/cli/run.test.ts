@@ -94,10 +94,13 @@ test.skipIf(process.platform !== 'linux')('B11: serve ends where the state folde
   })
 })
 
-test('B11: an error caused by a file that belongs to another user has a hint about the folders', () => {
+test.each([
+  ['that belongs to another user', 'EACCES'],
+  ['on a read-only file system', 'EROFS'],
+])('B11: an error caused by a file %s has a hint about the folders', (_, code) => {
   const stderr = new PassThrough()
   const output = createOutput({ stdout: new PassThrough(), stderr })
-  const cause = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/state/audit-key', syscall: 'open' })
+  const cause = Object.assign(new Error(code), { code, path: '/state/audit-key', syscall: 'open' })
   report(new Error('no', { cause }), output, { command: 'toolway', cwd: '/', debug: false })
   expect(String(stderr.read())).toContain('`toolway doctor` checks the state folders')
 })

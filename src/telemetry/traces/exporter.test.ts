@@ -122,15 +122,21 @@ describe('F16: a receiver that does not take them', () => {
     expect((at[1] as number) - (at[0] as number)).toBeLessThan(least + 3_000)
   })
 
-  test.each([400, 401, 404, 413, 500])('HTTP %s: they are dropped and counted, and not sent again', async (status) => {
-    const { push, answers, receiver, exporter, passing } = await exporting()
-    answers((number) => (number === 1 ? { status, body: 'hunter2' } : taken))
-    push('a', 'b')
-    await passing(() => exporter.stats().dropped === 2, 'the refusal')
-    push('c')
-    await passing(() => exporter.stats().sent === 1, 'the next')
-    expect(receiver.received.map((batch) => batch.names)).toEqual([['span a', 'span b'], ['span c']])
-  })
+  test.each([400, 401, 404, 413, 415, 500])(
+    'HTTP %s: they are dropped, counted and logged, and not sent again',
+    async (status) => {
+      const { push, answers, receiver, exporter, passing, log } = await exporting()
+      answers((number) => (number === 1 ? { status, body: 'hunter2' } : taken))
+      push('a', 'b')
+      await passing(() => exporter.stats().dropped === 2, 'the refusal')
+      expect(log.lines).toMatchObject([
+        { level: 'warn', facts: { receiver: 'the receiver', reason: `HTTP ${status}` } },
+      ])
+      push('c')
+      await passing(() => exporter.stats().sent === 1, 'the next')
+      expect(receiver.received.map((batch) => batch.names)).toEqual([['span a', 'span b'], ['span c']])
+    },
+  )
 
   test('one that is unavailable: tried five times, then dropped; the next ones are sent as soon as it is back', async () => {
     const { push, receiver, exporter, passing, log } = await exporting()
