@@ -1,13 +1,16 @@
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { withFewFiles } from '../../../tests/fixtures/few-files.ts'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
+import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
+import { ServerProcess } from './child-process.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { bytesOf, established, gone, hello, make, never, rogue, started } from './stdio.fixture.ts'
 import type { StdioTransportOptions } from './stdio.ts'
@@ -80,6 +83,26 @@ describe('starting', () => {
     `)
       expect(printed).toMatch(/^SERVER_UNAVAILABLE .*ulimit -n/)
       expect(printed).not.toContain('mcpServers')
+    },
+  )
+
+  test.skipIf(process.platform === 'win32')(
+    'V18: on Windows, cmd.exe starts a command that is a batch file',
+    async () => {
+      await using place = await mkdtempDisposable(join(tmpdir(), 'toolway-cmd-'))
+      const shell = join(place.path, 'cmd')
+      await writeFile(shell, `#!/bin/sh\nprintf '%s\\n' "$@"\n`, { mode: 0o700 })
+      const ours = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
+      Object.defineProperty(process, 'platform', { ...ours, value: 'win32' })
+      const options = {
+        name: 'x',
+        command: 'npx.cmd',
+        args: ['-y', 'a b'],
+        env: { COMSPEC: shell },
+        clock: systemClock,
+      }
+      const child = await ServerProcess.start(options).finally(() => Object.defineProperty(process, 'platform', ours))
+      expect(await text(child.stdout)).toBe('/d\n/e:on\n/v:off\n/s\n/c\n""npx.cmd" "-y" "a b""\n')
     },
   )
 
