@@ -94,6 +94,13 @@ describe('V19: commands ask the running gateway', () => {
     expect(await starts(at)).toBe(before)
   })
 
+  test('--offline starts servers of its own instead', async () => {
+    const before = await starts(at)
+    const { code, stderr } = await toolway(['servers', '--offline'], at)
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('Asking')])
+    expect(await starts(at)).toBe(before + 1)
+  })
+
   test('call reaches the process that others use, with exact numbers both ways', async () => {
     await toolway(['call', 'keeper.add', 'by=20'], at)
     const { stdout } = await toolway(['call', 'keeper.add', 'by=1'], at)
