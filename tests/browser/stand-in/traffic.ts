@@ -32,9 +32,10 @@ export function recentCalls(now: number, count: number): CallView[] {
     callAt(now - index * 1700, `call_${String(count - index).padStart(4, '0')}`, chance),
   ).sort((one, another) => another.at - one.at)
   const [first] = calls
-  // Older than any page that is loaded.
+  // Older than any page that is loaded, and the only call of its agent.
   const oldest = calls.at(-1)
-  if (oldest && count > 1_000) calls[count - 1] = { ...oldest, outcome: 'answered', code: null, ms: 3_540_000 }
+  if (oldest && count > 1_000)
+    calls[count - 1] = { ...oldest, agent: 'retired', outcome: 'answered', code: null, ms: 3_540_000 }
   if (first) calls[0] = { ...first, outcome: 'running', ms: null, code: null, cache: null }
   return calls
 }

@@ -17,6 +17,11 @@ inBrowser('V11: the list of calls', () => {
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(50)
+    // Only the oldest call is by this agent.
+    const agent = page.getByRole('combobox', { name: 'Agent' })
+    await agent.selectOption('retired')
+    await page.getByText('1 call', { exact: true }).waitFor()
+    await agent.selectOption('')
     await page.getByText(/^10,0\d\d calls$/).waitFor()
     const pages = page.getByRole('navigation', { name: 'Pages of the list' })
     await pages.getByRole('button', { name: 'Next' }).click()
