@@ -62,7 +62,8 @@ export class Visibility {
     if (this.#of !== snapshot) this.reset()
     this.#of = snapshot
     // The key has every caller property that the result depends on: otherwise callers could see too much.
-    const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin, showsApps(caller.capabilities)])
+    const { agent, endpoint, authenticated, admin, capabilities } = caller
+    const key = JSON.stringify([agent, endpoint, authenticated, admin, showsApps(capabilities)])
     const visible = this.#known.get(key) ?? this.#see(snapshot, caller)
     setBounded(this.#known, key, visible, maxKept)
     return visible

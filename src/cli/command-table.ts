@@ -135,7 +135,11 @@ export const commands = {
   },
   stdio: {
     about: 'serve all tools to one client over stdin and stdout',
-    options: { agent, expose, watch, maxMemory },
+    options: {
+      agent,
+      endpoint: option('--endpoint <name>', 'serve only the tools of this endpoint'),
+      ...{ expose, watch, maxMemory },
+    },
   },
   servers: {
     about: 'connect to every server and show its state',

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
-import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
+import { agentsSection, approvalsSection, endpointsSection, limitsSection, policySection } from './schema/policy.ts'
 import { breakerSection, cacheSection, healthSection, retrySection } from './schema/resilience.ts'
 import { authSection, defaultsSection, serverSection } from './schema/server.ts'
 import {
@@ -39,6 +39,9 @@ export const configSchema = z
     agents: agentsSection
       .default({})
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),
+    endpoints: endpointsSection
+      .default({})
+      .describe('Groups of tools, each served at its own path below server.path, such as /mcp/research.'),
     defaults: defaultsSection.prefault({}).describe('Defaults for agents and calls.'),
     policy: policySection.prefault({}).describe('Rules for all agents.'),
     approvals: approvalsSection.prefault({}).describe("Calls that wait for a person's approval."),
@@ -83,6 +86,7 @@ export type HttpConfig = Config['server']
 export type ServerConfig = Config['mcpServers'][string]
 export type NamingConfig = Config['naming']
 export type AgentConfig = Config['agents'][string]
+export type EndpointConfig = Config['endpoints'][string]
 export type PolicyConfig = Config['policy']
 export type AuthConfig = Config['auth']
 export type JwtConfig = NonNullable<AuthConfig['jwt']>

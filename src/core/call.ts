@@ -98,6 +98,8 @@ export interface Caller {
   readonly capabilities: Capabilities
   /** The name of the client program, as it introduced itself. Anyone can claim any name. */
   readonly client?: string | undefined
+  /** The named endpoint to which the client has connected. It may use what that serves. */
+  readonly endpoint?: string | undefined
   /** The exposure mode that the client asked for, instead of its agent's. */
   readonly exposure?: ExposureSetting | undefined
   /** Sends messages to the caller's client outside any call, if that is possible. */

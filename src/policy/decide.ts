@@ -7,11 +7,12 @@ import { builtInSources, metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { matches } from '../lib/wildcard.ts'
 import { agentOrNone, inheritSetting, noAgent, refusalOfNone } from './agents.ts'
+import { EndpointGroups } from './endpoints.ts'
 import type { Explanation, ExplanationStep } from './explanation.ts'
 import { Rules } from './rules.ts'
 
 export interface PolicyOptions {
-  readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'>
+  readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'> & Partial<Pick<Config, 'endpoints'>>
   readonly quarantined?: ((entry: Entry) => Denial | undefined) | undefined
 }
 
@@ -33,8 +34,10 @@ export class Policy {
   readonly #exposures: ReadonlyMap<string, { readonly value: ExposureSetting }>
   readonly #alwaysLoad: ReadonlyMap<string, { readonly value: readonly string[] }>
   readonly #debugging: ReadonlyMap<string, { readonly from: string; readonly value: boolean }>
+  readonly #endpoints: EndpointGroups
+  readonly #endpointExposures: ReadonlyMap<string, ExposureSetting | undefined>
 
-  constructor({ config: { agents, policy, defaults, mcpServers }, quarantined }: PolicyOptions) {
+  constructor({ config: { agents, policy, defaults, mcpServers, endpoints = {} }, quarantined }: PolicyOptions) {
     this.#rules = new Rules({ agents, policy, servers: Object.keys(mcpServers) })
     this.agents = this.#rules.agents
     this.#defaults = defaults
@@ -43,6 +46,8 @@ export class Policy {
     this.judgesDefinitions = readOnly.length > 0 || (quarantined !== undefined && policy.pins === 'quarantine')
     this.#exposures = inheritSetting(agents, ({ expose }) => expose)
     this.#alwaysLoad = inheritSetting(agents, ({ alwaysLoad }) => alwaysLoad)
+    this.#endpoints = new EndpointGroups(endpoints)
+    this.#endpointExposures = new Map(Object.entries(endpoints).map(([name, { expose }]) => [name, expose]))
     this.#debugging = inheritSetting(agents, ({ debug }) => debug)
   }
 
@@ -56,13 +61,15 @@ export class Policy {
       const denial = further.denialOf(entry, caller.agent)
       if (denial) return denial
     }
-    return verdict
+    if (caller.endpoint === undefined) return verdict
+    return this.#endpoints.denialOf(caller.endpoint, entry) ?? verdict
   }
 
   /** The denial if a caller may not use anything on a server, whatever the server offers. */
   readonly closed = (caller: Caller, server: string): Denial | undefined => {
     const denial = this.#rules.closed(caller, server)
-    return denial && this.#isForNone(caller, denial) ? this.#denialForNone(caller) : denial
+    if (denial) return this.#isForNone(caller, denial) ? this.#denialForNone(caller) : denial
+    return caller.endpoint === undefined ? undefined : this.#endpoints.closedAt(caller.endpoint, server)
   }
 
   /** Decides like `decide`, and also returns everything that was considered. */
@@ -98,9 +105,9 @@ export class Policy {
     return acting
   }
 
-  /** An agent's exposure mode: its own, else the nearest one that it inherits, else the default. */
-  exposureOf(agent: string): ExposureSetting {
-    return this.#exposures.get(agent)?.value ?? this.#defaults.expose
+  /** The exposure mode at an endpoint: the endpoint's, else the agent's own, else the nearest one that it inherits, else the default. */
+  exposureOf(agent: string, endpoint = ''): ExposureSetting {
+    return this.#endpointExposures.get(endpoint) ?? this.#exposures.get(agent)?.value ?? this.#defaults.expose
   }
 
   /** Whether clients of the caller's agent should load a tool at once. */

@@ -45,7 +45,7 @@ function uselessApprovals({ agents, chat, mcpServers }: Config): string[] {
 }
 
 /** Warnings about agents that are named in settings but have no rules, and therefore may not use anything. */
-function unknownAgents({ agents, defaults, auth }: Config): string[] {
+function unknownAgents({ agents, defaults, auth, endpoints }: Config): string[] {
   const known = Object.keys(agents)
   if (known.length === 0) return []
   const unknown = (key: string, agent: string) =>
@@ -53,6 +53,9 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
   return [
     ...auth.keys.flatMap((key, index) => inList(`auth.keys[${index}].agents`, key.agents, unknown)),
     ...(defaults.agent === undefined ? [] : unknown('defaults.agent', defaults.agent)),
+    ...Object.entries(endpoints).flatMap(([name, { agent }]) =>
+      agent === undefined ? [] : unknown(`endpoints.${name}.agent`, agent),
+    ),
   ]
 }
 

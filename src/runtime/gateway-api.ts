@@ -35,6 +35,8 @@ export interface GatewayOptions {
 export interface StdioCaller {
   readonly agent?: string | undefined
   readonly expose?: ExposureSetting | undefined
+  /** The name of an endpoint for a group of tools. */
+  readonly endpoint?: string | undefined
 }
 
 /** A running Toolway: `Access` for calls, and the endpoints that clients connect to. */

@@ -10,9 +10,11 @@ import type { Call, Caller } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
 import { systemClock } from '../core/clock.ts'
 import type { Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { createListeners } from '../lib/listen.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 import type { Why } from '../policy/explanation.ts'
-import type { Authenticate } from '../serve/auth/identity.ts'
+import { type Authenticate, identityAt } from '../serve/auth/identity.ts'
 import type { HttpEndpoint, ListeningServer } from '../serve/http/router.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { programAccess } from '../serve/program-access.ts'
@@ -293,6 +295,7 @@ class RunningGateway {
         jwt: () => generations.current.inboundAuth.config.jwt,
         failures: () => generations.current.inboundAuth.config,
         traced: () => generations.current.traces !== undefined,
+        endpoints: () => generations.current.loaded.config.endpoints,
       },
       ...(admin && { adminEndpoint: (server) => admin.endpoint(server) }),
     })
@@ -349,10 +352,11 @@ class RunningGateway {
         return reloads.status()
       },
       listen: () => this.#listen(running, chat),
-      stdio: (input, output, { agent, expose } = {}) => {
+      stdio: async (input, output, { agent, expose, endpoint } = {}) => {
         this.#startServing(running)
         const { maxValues } = first.config.server
-        const caller = { ...localAs(agent), exposure: expose }
+        const { endpoints } = generations.current.loaded.config
+        const caller = { ...atEndpoint(localAs, agent, endpoint, endpoints), exposure: expose }
         return serveStdio({ input, output, access, info: identity, caller, maxValues, budgets, clock, log })
       },
       // A second caller waits for the first one.
@@ -397,4 +401,21 @@ export interface GatewayParts {
 export interface AdminPart extends AsyncDisposable {
   endpoint(server: ListeningServer): Promise<HttpEndpoint>
   startInbox(): void
+}
+
+/** The local user at a named endpoint, where it acts as the endpoint's agent alone. */
+function atEndpoint(
+  localAs: Gateway['localAs'],
+  agent: string | undefined,
+  endpoint: string | undefined,
+  endpoints: Config['endpoints'],
+): Caller {
+  if (endpoint === undefined) return localAs(agent)
+  const configured = Object.hasOwn(endpoints, endpoint) ? endpoints[endpoint] : undefined
+  if (!configured) {
+    const hint = didYouMean(endpoint, Object.keys(endpoints), '')
+    throw new ToolwayError('INVALID_ARGUMENTS', `There is no endpoint "${endpoint}" in endpoints${hint}.`)
+  }
+  const identity = identityAt(localAs(agent), { name: endpoint, agent: configured.agent })
+  return { ...localAs(configured.agent ?? agent), agents: identity.agents, endpoint }
 }

@@ -218,7 +218,7 @@ const buildCatalog = (
       decide: policy.decide,
       closed: policy.closed,
       hideDenied: config.policy.hideDenied,
-      exposure: ({ agent }) => policy.exposureOf(agent),
+      exposure: ({ agent, endpoint }) => policy.exposureOf(agent, endpoint),
       auto: { threshold: config.defaults.autoThreshold, above: config.defaults.autoAbove },
       isAlwaysLoaded: policy.isAlwaysLoaded,
     },

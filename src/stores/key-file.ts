@@ -12,6 +12,7 @@ const storedKey = z.strictObject({
   admin: z.boolean(),
   created: z.iso.datetime(),
   expires: z.iso.datetime().optional(),
+  endpoints: z.array(z.string()).optional(),
 })
 const keyFileContent = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
 type KeyFileEntry = z.output<typeof storedKey>

@@ -104,14 +104,15 @@ export class ApiKeyLookup {
   }
 
   /** A stored key and its previous secret, by their hashes. */
-  #entriesOf({ id, hash, agents, admin, expires, previous }: StoredKey): [string, KnownKey][] {
+  #entriesOf({ id, hash, agents, admin, endpoints, expires, previous }: StoredKey): [string, KnownKey][] {
     const { folder, log } = this.#options
     if (this.#isConfigured({ id, hash })) {
       const sentence = 'ignoring a key in the key file that is also in auth.keys; revoke one of them'
       log.warn({ key: id, file: keyFile(folder) }, sentence)
       return []
     }
-    const key = { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) }
+    const scope = endpoints && { endpoints }
+    const key = { id, hash, agents, admin, ...scope, expires: expires === undefined ? undefined : Date.parse(expires) }
     if (!previous) return [[hash, key]]
     const old = { ...key, hash: previous.hash, expires: Date.parse(previous.until), previous: true }
     return [key, old].map((each) => [each.hash, each])

@@ -7,7 +7,7 @@ import { type LoginStore, maxLogins, maxLoginsOfOne } from '../../core/history.t
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { type Authenticate, type AuthIdentity, agentFor, hasSameRights } from '../../serve/auth/identity.ts'
+import { type Authenticate, type AuthIdentity, agentFor, hasSameRights, identityAt } from '../../serve/auth/identity.ts'
 import type { Admit } from '../../serve/auth/throttle.ts'
 import { HttpError } from '../../serve/errors.ts'
 import type { SessionView } from '../contract.ts'
@@ -48,6 +48,8 @@ export function createCredentials(options: {
     reauthenticate: AdminUser['reauthenticate'],
   ): AdminUser => {
     const { remoteAddress: address } = request.socket
+    // A key for certain endpoints may not reach other tools here.
+    identityAt(identity, undefined)
     const header = request.headers['toolway-agent']
     const asked = typeof header === 'string' ? header : undefined
     const agent = agentFor(access, { ...identity, address }, asked)

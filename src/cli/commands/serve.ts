@@ -190,7 +190,7 @@ export async function stdio(shell: Shell, options: OptionsOf<'stdio'>): Promise<
   await using gateway = await openWatching(shell, options)
   using _memory = limitMemory(systemClock, options.maxMemory)
   if (shell.interrupted.aborted) return
-  const { agent, expose } = options
-  const served = gateway.stdio(shell.stdin, shell.stdout, { agent, expose })
+  const { agent, expose, endpoint } = options
+  const served = gateway.stdio(shell.stdin, shell.stdout, { agent, expose, endpoint })
   await Promise.race([served, once(shell.interrupted, 'abort')])
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, flag, names, numeric, path, textLike } from './values.ts'
+import { address, duration, flag, names, numeric, path, text, textLike } from './values.ts'
 
 const tool = 'a tool as server.tool (* is a wildcard)'
 
@@ -73,6 +73,24 @@ const agent = z.strictObject({
 export const agentsSection = z.record(
   textLike(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/, 'a name of up to 128 letters, digits and _ . : @ / -'),
   agent,
+)
+
+/** Groups of tools, each served at a path of its own. */
+export const endpointsSection = z.record(
+  textLike(
+    /^(?!stream$|server-card$)[a-z0-9][a-z0-9_-]{0,63}$/,
+    'a name of up to 64 lower-case letters, digits, _ and -, but not stream or server-card',
+  ),
+  z.strictObject({
+    description: z.string().optional().describe('What it is for, shown to the people who connect clients.'),
+    servers: names('a server or a pattern with *').default([]).describe('Servers that it serves completely.'),
+    tools: z
+      .record(z.string(), names('a tool or a pattern with *'))
+      .default({})
+      .describe('Tools that it serves, by server; without servers and tools, it serves everything.'),
+    agent: text('the name of an agent').optional().describe('The agent that all its callers act as.'),
+    expose: exposure.optional().describe("How clients see its tools. Default: the agent's mode."),
+  }),
 )
 
 /** Calls that wait for a person. */

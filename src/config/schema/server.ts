@@ -83,6 +83,9 @@ const key = z.strictObject({
     .meta({ secret: 'digest' })
     .describe('Hash of the key, which may have any form; the key itself is never stored.'),
   agents: names('the name of an agent').default([]).describe('Agents that the key may act as.'),
+  endpoints: names('the name of an endpoint')
+    .optional()
+    .describe('The endpoints that the key may connect to. Default: all, and server.path.'),
   admin: flag().prefault(false).describe('Whether the key may use the admin API and dashboard.'),
 })
 

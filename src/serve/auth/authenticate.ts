@@ -73,6 +73,8 @@ interface ApiKey {
   /** Agents that the key's holder may act as; `*` means all. */
   readonly agents: readonly string[]
   readonly admin: boolean
+  /** The named endpoints that the key may connect to; undefined if it may use all. */
+  readonly endpoints?: readonly string[] | undefined
   /** Expiry in milliseconds since the epoch. Without it, the key does not expire. */
   readonly expires?: number | undefined
 }
@@ -91,7 +93,8 @@ function keyHolder(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
   }
   keys.used?.(key)
   const agents = key.agents.includes('*') ? '*' : key.agents
-  return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
+  const identity: AuthIdentity = { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
+  return key.endpoints ? { ...identity, endpoints: key.endpoints } : identity
 }
 
 const unknownApiKey = () =>

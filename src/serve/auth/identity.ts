@@ -9,7 +9,36 @@ import { quote } from '../../lib/message-text.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Params } from '../inbound-message.ts'
 
-export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
+export interface AuthIdentity extends Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'>, StepUp {
+  /** The endpoint to which it has connected, if that has a name. */
+  readonly endpoint?: string | undefined
+  /** The named endpoints that it may connect to; undefined if it may use all, and the one without a name. */
+  readonly endpoints?: readonly string[] | undefined
+}
+
+/** An endpoint for a group of tools, as the configuration describes it. */
+export interface NamedEndpoint {
+  readonly name: string
+  /** The agent that all its callers act as. */
+  readonly agent?: string | undefined
+}
+
+/** The identity at an endpoint, undefined being the one without a name. Throws if it may not connect there. */
+export function identityAt(identity: AuthIdentity, endpoint: NamedEndpoint | undefined): AuthIdentity {
+  const { agents, endpoints } = identity
+  if (endpoints && !(endpoint && endpoints.includes(endpoint.name))) {
+    const sentence = `This credential is for other endpoints: ${endpoints.join(', ') || 'none'}.`
+    throw new ToolwayError('DENIED_BY_POLICY', sentence, { rule: 'endpoints of the API key' })
+  }
+  if (!endpoint) return identity
+  const { name, agent } = endpoint
+  if (agent === undefined) return { ...identity, endpoint: name }
+  if (agents !== '*' && !agents.includes(agent)) {
+    const sentence = `This credential may not act as ${agent}, the agent of the endpoint ${name}.`
+    throw new ToolwayError('INVALID_AGENT_ID', sentence, { rule: `endpoints.${name}.agent` })
+  }
+  return { ...identity, endpoint: name, agents: [agent] }
+}
 
 export interface StepUp {
   /** The challenge to send if the agent requires a scope that the token lacks. */

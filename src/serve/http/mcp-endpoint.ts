@@ -16,6 +16,8 @@ import {
   createCredentialWatch,
   exposureOfRequest,
   hasSameRights,
+  identityAt,
+  type NamedEndpoint,
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
@@ -55,6 +57,8 @@ import { createUnreadResponses, SseStream, type UnreadResponses } from './sse-st
 interface Exchange {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
+  /** As authenticated, before the endpoint narrows it. */
+  readonly credential: AuthIdentity
   readonly identity: AuthIdentity
   readonly work?: RequestWork
 }
@@ -103,17 +107,16 @@ export class McpEndpoint {
       })
   }
 
-  handle(request: ReceivedRequest, response: ServerResponse): void {
+  handle(request: ReceivedRequest, response: ServerResponse, endpoint?: NamedEndpoint): void {
     const { method, headers } = request
     try {
       if (method !== 'POST' && method !== 'GET' && method !== 'DELETE')
         throw methodNotAllowed(method, 'POST, GET, DELETE')
+      const serve = (credential: AuthIdentity) =>
+        this.#serve({ request, response, credential, identity: identityAt(credential, endpoint) })
       const identity = this.#services.admit(headers.authorization, request)
-      if (!(identity instanceof Promise)) this.#serve({ request, response, identity })
-      else
-        identity
-          .then((known) => this.#serve({ request, response, identity: known }))
-          .catch((thrown: unknown) => this.#refuse(thrown, request, response))
+      if (!(identity instanceof Promise)) serve(identity)
+      else identity.then(serve).catch((thrown: unknown) => this.#refuse(thrown, request, response))
     } catch (thrown) {
       this.#refuse(thrown, request, response)
     }
@@ -127,12 +130,12 @@ export class McpEndpoint {
   }
 
   #serve(exchange: Exchange): void {
-    const { request, response, identity } = exchange
+    const { request, response, credential, identity } = exchange
     const { method, headers } = request
     // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) {
-      this.#watchCredential({ authorization: headers.authorization, identity, response })
+      this.#watchCredential({ authorization: headers.authorization, identity: credential, response })
       // When the gateway stops, it ends the stream: the client's next request must not use the same connection.
       response.setHeader('Connection', 'close')
     }
@@ -181,7 +184,7 @@ export class McpEndpoint {
   }
 
   #receive(message: InboundMessage | UnreadableMessage, body: Buffer, exchange: Exchange): Promise<void> | undefined {
-    const { request, response, identity } = exchange
+    const { request, response, credential, identity } = exchange
     const { headers } = request
     const inbound = this.#traced(message, request)
     if (inbound.kind === 'invalid') throw new HttpError(400, inbound.code, inbound.message, { id: inbound.id })
@@ -189,7 +192,7 @@ export class McpEndpoint {
       if (this.#isDraining) throw shuttingDown(inbound.id)
       // Waiting for a task's result may take a day, so the wait ends when the credential expires.
       if (inbound.method === 'tasks/result')
-        this.#watchCredential({ authorization: headers.authorization, identity, response })
+        this.#watchCredential({ authorization: headers.authorization, identity: credential, response })
     }
     if (protocolOf(inbound, headers) === 'stateless')
       return this.#stateless.handle(inbound, { request, response, identity, body })
@@ -368,7 +371,11 @@ export class McpEndpoint {
       access.rejected({ code: 'DENIED_BY_POLICY', principal, address: addressOf(request), detail })
     }
     // Reject a credential whose rights have changed: it must not keep the rights that the session started with.
-    if (session === undefined || !hasSameRights(session.caller, identity))
+    if (
+      session === undefined ||
+      !hasSameRights(session.caller, identity) ||
+      session.caller.endpoint !== identity.endpoint
+    )
       throw new HttpError(404, rpcCodes.session, 'Session not found: send "initialize" again.', { id })
     return session
   }

@@ -4,7 +4,7 @@ import type { Chat } from '../../core/chat.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Budgets } from '../../core/limits/budget.ts'
 import { createLazy, type Lazy } from '../../lib/memoize.ts'
-import type { Authenticate } from '../auth/identity.ts'
+import type { Authenticate, NamedEndpoint } from '../auth/identity.ts'
 import type { Admit, FailureSettings } from '../auth/throttle.ts'
 import { clientHeader, forwardedFrom, forwardToAdminWorker, type Workers } from '../cluster/forward-request.ts'
 import type { EnvironmentsOptions } from '../cluster/route-to-owner.ts'
@@ -36,6 +36,8 @@ export interface ServedConfig {
   /** Finds the environment that a tool call names. Another replica may hold that environment. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']
   ready?(): boolean
+  /** The agents of the named endpoints; an endpoint without one accepts all. */
+  endpoints?(): Config['endpoints']
 }
 
 export interface HttpEndpoint extends Disposable {
@@ -69,6 +71,8 @@ export class Router implements Disposable {
   readonly #isLeaving: () => boolean
   /** The paths of the MCP endpoint, with common variants that users paste into their clients. */
   readonly #mcpPaths: ReadonlySet<string>
+  /** What the paths of named endpoints start with. */
+  readonly #below: string
   /** Endpoints that are created on the first request to their path. */
   readonly #further: readonly { readonly below: string; readonly endpoint: Lazy<HttpEndpoint> }[]
   #isDraining = false
@@ -83,6 +87,7 @@ export class Router implements Disposable {
     this.#isLeaving = isLeaving
     const base = config.path.replace(/\/$/, '')
     this.#mcpPaths = new Set([config.path, `${base}/`, `${base}/stream`])
+    this.#below = `${base}/`
     const { chat, jwt } = current
     const at = (below: string, open: () => Promise<HttpEndpoint>) => ({ below, endpoint: createLazy(open) })
     this.#further = [
@@ -113,7 +118,15 @@ export class Router implements Disposable {
     for (const { endpoint } of this.#further) void endpoint.loaded().then((opened) => opened?.[Symbol.dispose]())
   }
 
-  #enterMcp(request: ReceivedRequest, response: ServerResponse): void {
+  /** The endpoint for a group of tools at a path. They are those of the current configuration. */
+  #endpointAt(path: string): NamedEndpoint | undefined {
+    if (!path.startsWith(this.#below)) return undefined
+    const endpoints = this.#options.current.endpoints?.() ?? {}
+    const name = path.slice(this.#below.length).replace(/\/(?:stream)?$/, '')
+    return Object.hasOwn(endpoints, name) ? { name, agent: endpoints[name]?.agent } : undefined
+  }
+
+  #enterMcp(request: ReceivedRequest, response: ServerResponse, endpoint?: NamedEndpoint): void {
     const { membership } = this.#options
     const { host, origin } = request.headers
     // Do not check a forwarded request: the replica that forwarded it has already checked these headers.
@@ -121,7 +134,7 @@ export class Router implements Disposable {
     else if (!forwardedFrom(request, membership)) this.#checkForwardable(request)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
-    else this.#mcp.handle(request, response)
+    else this.#mcp.handle(request, response, endpoint)
   }
 
   /** Checks the headers of a request which may have been forwarded with a signature that is not valid here. */
@@ -146,7 +159,8 @@ export class Router implements Disposable {
     readAbsoluteForm(request)
     const [path = ''] = (request.url ?? '/').split('?', 1)
     const { ready } = this.#options.current
-    if (this.#mcpPaths.has(path)) this.#enterMcp(request, response)
+    const endpoint = this.#endpointAt(path)
+    if (endpoint || this.#mcpPaths.has(path)) this.#enterMcp(request, response, endpoint)
     else if (path === '/livez') answerProbe(request, response, true)
     else if (path === '/readyz') answerProbe(request, response, !this.#isDraining && ready?.() !== false)
     else void this.#handOn(request, response, path)

@@ -75,7 +75,8 @@ export function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | 
 /** The caller of a stateless request. Requests of one principal's client program share a session. */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
-  const key = JSON.stringify([base.principal, client?.name, client?.version])
+  const endpoint = base.endpoint === undefined ? [] : [base.endpoint]
+  const key = JSON.stringify([base.principal, client?.name, client?.version, ...endpoint])
   const session = `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`
   return { ...base, session, capabilities, client: client?.name }
 }

@@ -14,6 +14,7 @@ import {
   agentFor,
   agentOfRequest,
   createCredentialWatch,
+  identityAt,
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import { nonInteractivePeer } from '../calls/operations.ts'
@@ -93,7 +94,7 @@ export class OpenAiEndpoint implements Disposable {
     hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) return answerPreflight(response)
-    const identity = await admit(authorization, request)
+    const identity = identityAt(await admit(authorization, request), undefined)
     sender.principal = identity.principal
     // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return

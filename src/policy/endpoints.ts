@@ -1,0 +1,74 @@
+import type { Config, EndpointConfig } from '../config/schema.ts'
+import type { Denial } from '../core/decision.ts'
+import type { Entry } from '../core/entry.ts'
+import { metaSource } from '../core/source.ts'
+import { type CompilePattern, compilePatterns, createPatternCompiler, matchFirst, type Patterns } from './patterns.ts'
+
+/** What one endpoint serves. */
+interface Group {
+  readonly isWhole: boolean
+  readonly servers: Patterns<true>
+  readonly tools: readonly { readonly isServer: (server: string) => boolean; readonly names: Patterns<true> }[]
+  /** Whether programs run here, because code mode is the endpoint's way to call tools. */
+  readonly runsCode: boolean
+}
+
+type NamedEntry = Pick<Entry, 'kind' | 'server' | 'name'>
+
+/** The endpoints for groups of tools (V15). A caller at an endpoint may use what it serves, and its agent is allowed. */
+export class EndpointGroups {
+  readonly #groups: ReadonlyMap<string, Group>
+
+  constructor(endpoints: Config['endpoints']) {
+    const compile = createPatternCompiler()
+    this.#groups = new Map(Object.entries(endpoints).map(([name, endpoint]) => [name, compileGroup(endpoint, compile)]))
+  }
+
+  /** The denial if an entry is not served at an endpoint. Nothing is served at one that is no longer configured. */
+  denialOf(endpoint: string, { kind, server, name }: NamedEntry): Denial | undefined {
+    const group = this.#groups.get(endpoint)
+    if (server === metaSource && group) return undefined
+    if (group && servesEntry(group, { kind, server, name })) return undefined
+    return notServed(endpoint, `${server}.${name}`)
+  }
+
+  /** The denial if nothing on a server is served at an endpoint. */
+  closedAt(endpoint: string, server: string): Denial | undefined {
+    const group = this.#groups.get(endpoint)
+    if (group && (server === metaSource || servesServer(group, server))) return undefined
+    return notServed(endpoint, `the server ${server}`)
+  }
+}
+
+const compileGroup = ({ servers, tools, expose }: EndpointConfig, compile: CompilePattern): Group => ({
+  isWhole: servers.length === 0 && Object.keys(tools).length === 0,
+  servers: compilePatterns(servers, compile, isListed),
+  tools: Object.entries(tools).map(([server, names]) => ({
+    isServer: compile(server),
+    names: compilePatterns(names, compile, isListed),
+  })),
+  runsCode: expose === 'code',
+})
+
+const isListed = (): true => true
+
+const servesServer = (group: Group, server: string): boolean =>
+  group.isWhole ||
+  matchFirst(group.servers, server) !== undefined ||
+  group.tools.some(({ isServer }) => isServer(server)) ||
+  (group.runsCode && server === 'native')
+
+const servesEntry = (group: Group, { kind, server, name }: NamedEntry): boolean =>
+  group.isWhole ||
+  matchFirst(group.servers, server) !== undefined ||
+  (kind === 'tool' &&
+    (group.tools.some(({ isServer, names }) => isServer(server) && matchFirst(names, name) !== undefined) ||
+      (group.runsCode && server === 'native' && name === 'execute_code')))
+
+const notServed = (endpoint: string, what: string): Denial => ({
+  allowed: false,
+  code: 'DENIED_BY_POLICY',
+  rule: `endpoints.${endpoint}`,
+  auditReason: 'not_at_endpoint',
+  reason: `The endpoint ${endpoint} does not serve ${what}; use something that it lists.`,
+})
