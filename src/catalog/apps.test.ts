@@ -54,9 +54,11 @@ test('W3: a bare name is resolved if one server has it, among those that the cal
   await expect(view.resolve('prompt', 'refresh')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
 })
 
-test('W3: a bare name that several servers have belongs to the one whose page the caller read last', async () => {
+test('W3, W1: a bare name that several servers have belongs to the one whose page the caller read last', async () => {
   const { catalog } = setUp([app('clock'), app('map')])
-  const [one, other] = ['one', 'other'].map((session) => catalog.view(callerOf({ session })))
+  const [one, other, agent] = [{ session: 'one' }, { session: 'other' }, { session: 'one', agent: 'bob' }].map(
+    (caller) => catalog.view(callerOf(caller)),
+  )
   const ambiguous = { code: 'TOOL_NOT_FOUND', message: expect.stringContaining('more than one') }
   await expect(one?.resolve('tool', 'refresh')).rejects.toMatchObject(ambiguous)
   for (const server of ['clock', 'map']) {
@@ -68,7 +70,7 @@ test('W3: a bare name that several servers have belongs to the one whose page th
   // Lookups that are not for reading do not count.
   await one?.resolve('resource', page('clock'), { operation: 'subscribe' })
   expect((await one?.resolve('tool', 'refresh'))?.entry.server).toBe('map')
-  await expect(other?.resolve('tool', 'refresh')).rejects.toMatchObject(ambiguous)
+  for (const caller of [other, agent]) await expect(caller?.resolve('tool', 'refresh')).rejects.toMatchObject(ambiguous)
 })
 
 test('W3: a page’s call never falls to another server, if the caller may not use the tool of the page’s own', async () => {

@@ -41,8 +41,8 @@ interface Setup {
   readonly hangs?: () => boolean
   /** Delays the opening of one of the connections, of which the first is 0. */
   readonly opening?: (connection: number) => Promise<void>
-  /** Runs before a call is answered. */
-  readonly called?: (peer: ScriptedPeer) => void
+  /** Runs before a call is answered. What it returns is the answer. */
+  readonly called?: (peer: ScriptedPeer) => unknown
 }
 
 const health = { interval: 30_000, timeout: 5_000 }
@@ -97,8 +97,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
         'resources/templates/list': () => ({ resourceTemplates: [] }),
         'resources/subscribe': () => ({}),
         'tools/call'({ params }, called) {
-          setup.called?.(called)
-          return { content: [], echo: params }
+          return setup.called?.(called) ?? { content: [], echo: params }
         },
         ping: () => (setup.hangs?.() ? undefined : {}),
       })

@@ -412,6 +412,20 @@ test('F1: a call carries the name, the arguments and the foreign `_meta`, and no
   })
 })
 
+test('W1: the state of a question to one agent is refused from another agent of its session', async () => {
+  const asks = { resultType: 'input_required', inputRequests: {}, requestState: 'own' }
+  const { server } = serverWith({ called: () => asks })
+  await server.ready()
+  const [entry] = server.entries() as [Entry]
+  const call = callOf({ entry, peer: { ...callOf().peer, rounds: true } })
+  const { requestState } = (await entry.run(call)).body.value as { requestState: string }
+  const input = { ...call.input, rest: { requestState } }
+  expect((await entry.run({ ...call, input })).body.value).toMatchObject({ resultType: 'input_required' })
+  await expect(entry.run({ ...call, input, caller: { ...call.caller, agent: 'bob' } })).rejects.toMatchObject({
+    error: { value: { code: -32602 } },
+  })
+})
+
 test('V4: a server is asked for progress where that gives the call more time, whether or not the caller wants any', async () => {
   const { server } = serverWith()
   await server.ready()

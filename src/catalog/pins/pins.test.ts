@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -144,6 +144,16 @@ describe('B5: pinned definitions', () => {
     expect(pins.check({ ...entry })).toMatchObject({ usable: true, state: { state: 'approved', flags: ['secrecy'] } })
     await pins.block('files.read', pins.list()[0]?.hash ?? '')
     expect(pins.check({ ...entry })).toMatchObject({ usable: false, state: { state: 'blocked' } })
+  })
+
+  test('W2: quarantine: a definition is scanned before it can be used, however many were scanned at the same time', async () => {
+    await using place = await pinsPlace()
+    const pins = await place.open('quarantine')
+    const time = vi.spyOn(performance, 'now')
+    for (const at of [1, 1_001]) time.mockReturnValueOnce(at)
+    pins.flagsOf(entryOf({ kind: 'resource', definition: { description: 'Slow.' } }))
+    time.mockRestore()
+    expect(pins.check(toolEntry('read', poisoned)).usable).toBe(false)
   })
 
   test("W2: the newer of two tools on different servers whose names look alike is flagged, with the other's name", async () => {

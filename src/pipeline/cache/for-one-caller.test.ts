@@ -56,10 +56,14 @@ describe('F13: answers that are for one caller', () => {
     expect(runs).toHaveLength(2)
   })
 
-  test('a private one does not reach another principal, though both waited for it', async () => {
-    const { handle, held } = openHeldBack({ cache: { scope: 'agent' } })
-    const ann = handle(asking({ caller: { principal: 'ann' } }))
-    const bob = handle(asking({ caller: { principal: 'bob' } }))
+  test.each([
+    ['principal', { scope: 'agent' }],
+    ['agent', { shared: ['*.read'] }],
+  ] as const)('W1: a private one does not reach another %s, though both waited for it', async (who, cache) => {
+    const { handle, held } = openHeldBack({ cache })
+    const by = (name: string) => handle(asking({ caller: { [who]: name } }))
+    const ann = by('ann')
+    const bob = by('bob')
     await settled()
     expect(held).toHaveLength(1)
     const own = (text: string) => answerOf({ cacheScope: 'private', ttlMs: 1_000, content: [{ type: 'text', text }] })
@@ -67,9 +71,9 @@ describe('F13: answers that are for one caller', () => {
     await settled()
     held[1]?.answer(own('for bob'))
     expect([textOf(await ann), textOf(await bob)]).toEqual(['for ann', 'for bob'])
-    expect(textOf(await handle(asking({ caller: { principal: 'bob' } })))).toBe('for bob')
-    expect(textOf(await handle(asking({ caller: { principal: 'ann' } })))).toBe('for ann')
-    void handle(asking({ caller: { principal: 'cid' } }))
+    expect(textOf(await by('bob'))).toBe('for bob')
+    expect(textOf(await by('ann'))).toBe('for ann')
+    void by('cid')
     await settled()
     expect(held).toHaveLength(3)
   })

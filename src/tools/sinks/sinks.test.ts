@@ -12,7 +12,15 @@ import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
-import { bodyOf, createTestGateway, refusalOf, runTool, structuredOf, type TestGateway } from '../access.fixture.ts'
+import {
+  bodyOf,
+  createTestGateway,
+  refusalOf,
+  runTool,
+  structuredOf,
+  type TestGateway,
+  user,
+} from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { createSinks, type SinksOptions } from './index.ts'
 import { defineSink } from './sink.ts'
@@ -138,15 +146,15 @@ describe('writing the same again', () => {
     expect(count).toBe(2)
   })
 
-  test('J4: under the same id it is kept once, also at the same time; another caller has ids of its own', async () => {
+  test('J4, W1: under the same id it is kept once, also at the same time; other callers have ids of their own', async () => {
     const { tool, written } = counting()
     const args = { content: 'a', metadata: { id: 'mine' } }
     const both = await Promise.all([write(tool, args), write(tool, args)])
     expect(both[0]).toEqual(both[1])
     expect(await write(tool, args)).toEqual(both[0])
     expect(written).toEqual(['mine'])
-    const other = { caller: { agent: 'b', agents: '*', principal: 'other', session: 's' } }
-    expect((await write(tool, args, other)).uri).toBe('x:2')
+    expect((await write(tool, args, { caller: { ...user, agent: 'b' } })).uri).toBe('x:2')
+    expect((await write(tool, args, { caller: { ...user, principal: 'other' } })).uri).toBe('x:3')
   })
 
   test('J4: something else under a used id is refused, and without an id everything is new', async () => {

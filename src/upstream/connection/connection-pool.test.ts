@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { until } from '../../../tests/fixtures/until.ts'
 import { configSchema, type ServerConfig } from '../../config/schema.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Caller, Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
+import { Json } from '../../json/json.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { ConnectionScope } from './connect.ts'
 import { ConnectionPool } from './connection-pool.ts'
@@ -27,11 +29,7 @@ function poolWith(changes: object, spoken: SupportedEra = 'legacy', mayLog = tru
     async connect(scope, signal): Promise<InitializedConnection> {
       const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
       peers.push(Object.assign(peer, scope))
-      const connection = await RpcConnection.open(
-        peer.transport,
-        { server: 's', owned: scope.owned, log: silentLog },
-        signal,
-      )
+      const connection = await RpcConnection.open(peer.transport, { ...scope, server: 's', log: silentLog }, signal)
       const isLegacy = era === 'legacy' || (era === 'both' && scope.prefersSession)
       const used: HandshakeResult['era'] = isLegacy ? 'legacy' : 'modern'
       const handshake = { era: used, protocolVersion: '1', serverInfo: {}, capabilities: {} }
@@ -145,6 +143,30 @@ test.each([
   pool.sessionEnded('a')
   await clock.pass(0)
   expect(peers.every(({ disposed }) => disposed)).toBe(true)
+})
+
+test('W1: two agents of one client with the same roots have a connection each', async () => {
+  const { pool, peers, clock } = poolWith(stdio)
+  const roots = Json.of({ roots: [{ uri: 'file:///srv' }] })
+  const as = async (agent: string) => {
+    const caller = { ...callOf().caller, session: 'm', agent, capabilities: { roots: {} } }
+    const peer = { ...callOf().peer, rounds: true, ask: async () => roots }
+    const used = pool.use(callOf({ caller, peer }), async ({ connection }) => {
+      peers.at(-1)?.say({ id: 'q', method: 'roots/list' })
+      await until(() => peers.at(-1)?.heard.some(({ result }) => result !== undefined), { what: 'the roots' })
+      return connection
+    })
+    // The call waits until the server has had time to apply its roots.
+    let isOver = false
+    void used.finally(() => {
+      isOver = true
+    })
+    while (!isOver) await clock.pass(50)
+    return used
+  }
+  const alice = await as('alice')
+  expect(await as('bob')).not.toBe(alice)
+  expect(await as('alice')).toBe(alice)
 })
 
 test('G3: a new connection for each call, with a warm one ready for the next', async () => {
