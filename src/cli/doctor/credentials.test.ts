@@ -81,6 +81,13 @@ test('B11: a missing token is a problem if others can connect, but not on loopba
   expect((await checkup(identified)).of('credentials.token')).toMatchObject([{ status: 'warning' }])
 })
 
+test('B6, B11: a token that could be guessed is a warning, and is not shown', async () => {
+  await using at = await configured({ auth: { token: 'sk-abc123' } })
+  const { of, said } = await checkup(at)
+  expect(of('credentials.token')).toMatchObject([{ status: 'warning', remedy: 'auth.token: generated' }])
+  expect(said).not.toContain('sk-abc123')
+})
+
 test('B11: expired keys, keys that expire soon and keys of unknown agents are reported with a remedy', async () => {
   await using at = await configured({ agents: { dev: { allow: { servers: ['*'] } } } })
   await changeKeyFile(join(at.cwd, 'state'), () => [
