@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { WrittenConfig } from '../../fixtures/config-file.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
+import { keyFor } from '../admin/people.ts'
 import { caller, reading } from './ask.ts'
 import { type RecordingMcpServer, startRecordingMcpServer } from './recording-server.ts'
 
@@ -55,6 +56,27 @@ test('B7: the concurrency of an agent applies to it, and to no other', async () 
   await arrived(recorder, 1)
   recorder.release()
   expect(await Promise.all(calls)).toEqual(['held', 'held', 'held', 'held'])
+})
+
+test('W12, B7: with limits.per: client, the concurrency of an agent applies to each of its clients', async () => {
+  const keys = ['one', 'two'].map((id) => keyFor(id, ['narrow']))
+  const auth = { keys: keys.map(({ configured }) => configured) }
+  await using here = await crowded(({ url }) => ({
+    mcpServers: { one: { url } },
+    agents,
+    auth,
+    limits: { per: 'client' },
+  }))
+  const { toolway, recorder } = here
+  const [one, two] = await Promise.all(keys.map(({ key }) => caller({ ...toolway, token: key }, 'narrow')))
+  const calls = [one?.('one__hold'), one?.('one__hold')]
+  await queued(toolway, 1)
+  calls.push(two?.('one__hold'))
+  await arrived(recorder, 2)
+  recorder.release()
+  await arrived(recorder, 1)
+  recorder.release()
+  expect(await Promise.all(calls)).toEqual(['held', 'held', 'held'])
 })
 
 test('B7: limits.concurrency applies to all servers together, and limits.queue to waiting calls', async () => {
