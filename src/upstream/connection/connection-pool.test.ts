@@ -158,11 +158,11 @@ test('W1: two agents of one client with the same roots have a connection each', 
     })
     // The call waits until the server has had time to apply its roots.
     let isOver = false
-    void used.finally(() => {
+    const over = used.finally(() => {
       isOver = true
     })
-    while (!isOver) await clock.pass(50)
-    return used
+    await until(() => clock.pass(50).then(() => isOver), { what: 'the call' })
+    return over
   }
   const alice = await as('alice')
   expect(await as('bob')).not.toBe(alice)
