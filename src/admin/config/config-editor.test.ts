@@ -281,6 +281,20 @@ describe("V9: edits of the operator's own file", () => {
     await expect(apply({ undo: last?.id ?? '' })).rejects.toMatchObject({ name: 'EditConflict' })
   })
 
+  test.each(['', ' \n', '# only a comment\n'])(
+    'that would leave a file without content are refused: %j',
+    async (empty) => {
+      await writeFile(path, empty)
+      const { id } = await apply({ changes: [{ path: ['version'], value: 1 }] })
+      const changed = await text()
+      expect((await editor().propose({ undo: id })).problems).toMatchObject([
+        { message: expect.stringContaining('this file is empty') },
+      ])
+      await expect(apply({ undo: id })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+      expect(await text()).toBe(changed)
+    },
+  )
+
   test('are kept in a bounded history with the permissions of the file', async () => {
     await writeFile(path, mine)
     await chmod(path, 0o600)
