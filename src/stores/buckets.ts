@@ -1,16 +1,29 @@
 import { ToolwayError } from '../core/errors.ts'
-import type { Buckets, Taken } from '../core/stores.ts'
+import type { Bucket, Buckets, Taken } from '../core/stores.ts'
 
 /** How many unused buckets each call may forget: more than it can add, so that memory shrinks without long pauses. */
 const maxForgotten = 16
 
-const callAllowed: Taken = { allowed: true }
+export const callAllowed: Taken = { allowed: true }
+
+/** A lease is at most this part of what is left: the last calls of a limit are counted one by one. */
+const leastLeft = 10
+
+export interface LeasingBuckets extends Buckets {
+  /**
+   * Counts up to `calls` further calls in every bucket, as if they were made at `until`, and returns how many. Another
+   * process may make them until then. None if less than ten times as many are left in a bucket.
+   */
+  lease(buckets: readonly Bucket[], calls: number, until: number): number
+  /** Takes back calls of a lease that were not made. */
+  giveBack(buckets: readonly Bucket[], calls: number, until: number): void
+}
 
 /**
  * Buckets in this process (F8). Those without a call in the last minute are forgotten, the least recently used first. A
  * bucket that still holds calls is never dropped, because those calls would no longer count.
  */
-export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly size: number } {
+export function memoryBuckets({ most = 100_000 } = {}): LeasingBuckets & { readonly size: number } {
   /** The least recently used first. */
   const used = new Map<string, CallTimes>()
   let latest = Number.NEGATIVE_INFINITY
@@ -59,6 +72,15 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       buckets.forEach(({ perMinute }, index) => void found[index]?.add(perMinute, now))
       return callAllowed
     },
+    lease(buckets, calls, until) {
+      const left = buckets.map(({ key, perMinute }) => perMinute - (used.get(key)?.count(latest) ?? perMinute))
+      const leased = Math.min(calls, Math.floor(Math.min(...left) / leastLeft))
+      if (leased > 0) for (const { key, perMinute } of buckets) used.get(key)?.add(perMinute, until, leased)
+      return leased
+    },
+    giveBack(buckets, calls, until) {
+      for (const { key } of buckets) used.get(key)?.remove(calls, until)
+    },
   }
 }
 
@@ -102,16 +124,30 @@ class CallTimes {
     return 0
   }
 
-  add(limit: number, now: number): void {
-    this.#total++
+  add(limit: number, now: number, calls = 1): void {
+    this.#total += calls
     const last = this.#groups.length - 2
-    if (last >= this.#head && now - this.#begun < (limit > maxExact ? groupMs : 1)) {
-      this.#groups[last] = now
-      ;(this.#groups[last + 1] as number)++
+    // The last call may be one of a lease, which ends later.
+    const time = last >= this.#head ? Math.max(now, this.#groups[last] as number) : now
+    if (last >= this.#head && time - this.#begun < (limit > maxExact ? groupMs : 1)) {
+      this.#groups[last] = time
+      ;(this.#groups[last + 1] as number) += calls
       return
     }
-    this.#begun = now
-    this.#groups.push(now, 1)
+    this.#begun = time
+    this.#groups.push(time, calls)
+  }
+
+  /** Removes calls that were added with this time: they are in the first group that is not older. */
+  remove(calls: number, time: number): void {
+    const groups = this.#groups
+    for (let at = groups.length - 2; at >= this.#head; at -= 2) {
+      if (at > this.#head && (groups[at - 2] as number) >= time) continue
+      const removed = Math.min(calls, groups[at + 1] as number)
+      ;(groups[at + 1] as number) -= removed
+      this.#total -= removed
+      return
+    }
   }
 
   #expire(now: number): void {

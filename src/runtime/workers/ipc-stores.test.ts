@@ -1,6 +1,8 @@
-import { afterAll, expect, test } from 'vitest'
+import fc from 'fast-check'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { bucketsContract } from '../../../tests/contract/buckets.ts'
 import { cacheContract } from '../../../tests/contract/cache.ts'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Buckets } from '../../core/stores.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
@@ -49,6 +51,69 @@ test('B10, F8: while the primary does not respond, each worker counts alone', as
   const taken = await Promise.all(Array.from({ length: 5 }, () => buckets.take([{ key: 'a', perMinute: 3 }], start)))
   expect(taken.filter(({ allowed }) => allowed)).toHaveLength(3)
   expect(silent.rpc.up).toBe(false)
+})
+
+describe('B10, F8: calls of high limits are leased', () => {
+  const perMinute = 6_000
+  const from = [{ key: 'a', perMinute }]
+  const workersOf = (count: number) => {
+    const services = new PrimaryServices(systemClock)
+    const clock = createManualClock()
+    const connections = Array.from({ length: count }, (_, n) => connect(services, `${n}`))
+    const messages = connections.map((rpc) => vi.spyOn(rpc, 'request'))
+    const workers = connections.map((rpc) => ipcBuckets(rpc, noFallback, clock))
+    return { clock, workers, requests: () => messages.reduce((sum, { mock }) => sum + mock.calls.length, 0) }
+  }
+
+  test('so that most calls ask nothing of the primary', async () => {
+    const { workers, requests } = workersOf(1)
+    const many = [{ key: 'a', perMinute: 1_000_000 }]
+    for (let n = 0; n < 1_000; n++) expect(await workers[0]?.take(many, start)).toEqual({ allowed: true })
+    expect(requests()).toBe(1)
+    await Promise.all(Array.from({ length: 1_000 }, () => workers[0]?.take(many, start + 101)))
+    expect(requests()).toBe(2)
+  })
+
+  test('all calls of a limit are allowed, and not one more', async () => {
+    const { workers } = workersOf(3)
+    const calls = Array.from({ length: 7_000 }, (_, n) => workers[n % 3]?.take(from, start + (n % 7)))
+    const taken = await Promise.all(calls)
+    expect(taken.filter((one) => one?.allowed)).toHaveLength(perMinute)
+  })
+
+  test('what a worker does not use is available to others after 100 ms', async () => {
+    const { clock, workers } = workersOf(2)
+    await workers[0]?.take(from, start)
+    clock.advance(101)
+    const taken = await Promise.all(Array.from({ length: 6_000 }, () => workers[1]?.take(from, start + 200)))
+    expect(taken.filter((one) => one?.allowed)).toHaveLength(perMinute - 1)
+  })
+
+  test('no 60 s have more calls than the limit', async () => {
+    const rush = fc.record({
+      worker: fc.integer({ min: 0, max: 2 }),
+      calls: fc.integer({ min: 1, max: 400 }),
+      pauseMs: fc.constantFrom(0, 1, 50, 99, 100, 101, 1_000, 9_000),
+    })
+    const limits = fc.constantFrom(1_200, 1_500, 6_000)
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(rush, { maxLength: 60, size: 'max' }), async (limit, rushes) => {
+        const { clock, workers } = workersOf(3)
+        const allowed: number[] = []
+        let now = start
+        for (const { worker, calls, pauseMs } of rushes) {
+          now += pauseMs
+          clock.advance(pauseMs)
+          const taken = Array.from({ length: calls }, () =>
+            workers[worker]?.take([{ key: 'a', perMinute: limit }], now),
+          )
+          for (const one of await Promise.all(taken)) if (one?.allowed) allowed.push(now)
+        }
+        expect(allowed.filter((at, index) => at - (allowed[index - limit] ?? -60_000) < 60_000)).toEqual([])
+      }),
+      { numRuns: 20 },
+    )
+  })
 })
 
 test('B10, F13: cached results are shared between workers, and dropped for all', async () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import {
   createTopicListeners,
   type Membership,
@@ -8,17 +8,19 @@ import {
 } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type {
+  Bucket,
   Buckets,
   CachedAnswer,
   CacheLimits,
   CacheLookup,
   CacheStore,
   CacheUsage,
+  Taken,
   TtlStore,
 } from '../../core/stores.ts'
 import type { RpcPeer } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { memoryBuckets } from '../../stores/buckets.ts'
+import { callAllowed, limitWindowMs, memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { createRoom, memoryTtlStore } from '../../stores/ttl-store.ts'
 
@@ -62,10 +64,65 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
   }
 }
 
-/** Rate limit buckets (F8, B10). While the primary is not responding, each worker counts separately. */
-export const ipcBuckets = (primary: RpcPeer<PrimaryServiceMethods>, local: Buckets): Buckets => ({
-  take: async (buckets, now) => (await primary.request('take', buckets, now)) ?? local.take(buckets, now),
-})
+/** How long a worker may use calls that it has leased. */
+const callLeaseMs = 100
+
+interface CallLease {
+  left: number
+  readonly until: number
+}
+
+/**
+ * Rate limit buckets (F8, B10). A worker leases calls of high limits from the primary, as many as a limit allows in
+ * 100 ms, and counts those itself (0110). While the primary is not responding, each worker counts separately.
+ */
+export function ipcBuckets(primary: RpcPeer<PrimaryServiceMethods>, local: Buckets, clock = systemClock): Buckets {
+  const leases = new Map<string, CallLease>()
+  const requests = new Map<string, Promise<Taken>>()
+
+  const request = async (buckets: readonly Bucket[], now: number, key = '', calls = 0): Promise<Taken> => {
+    const taken = await primary.request('take', buckets, now, calls)
+    if (taken === undefined) return local.take(buckets, now)
+    const { lease: left = 0, ...answer } = taken
+    if (left === 0) return answer
+    const lease = { left, until: now + callLeaseMs }
+    leases.set(key, lease)
+    clock.after(callLeaseMs, () => {
+      if (leases.get(key) === lease) leases.delete(key)
+      if (lease.left > 0) primary.notify('giveBack', buckets, lease.left, lease.until)
+      lease.left = 0
+    })
+    return answer
+  }
+
+  const takeLeased = (key: string, now: number): Taken | undefined => {
+    const lease = leases.get(key)
+    if (lease === undefined || lease.left === 0 || now > lease.until) return undefined
+    lease.left--
+    return callAllowed
+  }
+
+  return {
+    take(buckets, now) {
+      let key = ''
+      let lowest = Number.POSITIVE_INFINITY
+      for (const bucket of buckets) {
+        key += `${bucket.key}\n${bucket.perMinute}\n`
+        lowest = Math.min(lowest, bucket.perMinute)
+      }
+      const calls = Math.floor((lowest * callLeaseMs) / limitWindowMs)
+      if (calls < 2) return request(buckets, now)
+      const taken = takeLeased(key, now)
+      if (taken) return taken
+      // One request leases for all calls that arrive meanwhile.
+      const requested = requests.get(key)
+      if (requested) return requested.then(() => takeLeased(key, now) ?? request(buckets, now))
+      const leasing = request(buckets, now, key, calls).finally(() => requests.delete(key))
+      requests.set(key, leasing)
+      return leasing
+    },
+  }
+}
 
 /** A TTL store (B10). It appears empty while the primary is not responding. */
 export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore => ({
@@ -152,8 +209,14 @@ export class PrimaryServices {
     const registry = this.registry
     const cache = this.#cache
     const ttlStore = this.#ttlStore
+    const buckets = this.#buckets
     return {
-      take: this.#buckets.take,
+      take(from: readonly Bucket[], now: number, calls = 0): Taken & { readonly lease?: number } {
+        const taken = buckets.take(from, now) as Taken
+        if (!taken.allowed || calls === 0) return taken
+        return { ...taken, lease: buckets.lease(from, calls, now + callLeaseMs) }
+      },
+      giveBack: buckets.giveBack,
       get: cache.get,
       /** `limits` come from the current configuration, which only workers load. */
       put: (group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage => {
