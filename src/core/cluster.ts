@@ -69,9 +69,29 @@ export interface Membership {
    */
   takeOver(session: string, unreachable?: string): Promise<TakenOver>
   forget(session: string): void
+  /**
+   * Hands a client's connection to another worker of this machine. Resolves with false if that worker has certainly not
+   * taken it. Undefined if connections cannot be handed over.
+   */
+  handOver?(replica: string, connection: HandedConnection): Promise<boolean>
+  /** Called with each connection that another worker hands over. `take` returns false to refuse it. */
+  onConnection?(take: (connection: HandedConnection) => boolean): void
   /** Signs text for other replicas. Clients cannot forge the signature. */
   sign(text: string): string
   verify(signed: string): string | undefined
+}
+
+/** A TCP connection as Node's IPC channels transmit it, below `Socket`. */
+export interface ConnectionHandle {
+  close(): void
+  readStart(): void
+  readStop(): void
+}
+
+/** A client's connection, and the request that was read from it and not answered. */
+export interface HandedConnection {
+  readonly handle: ConnectionHandle
+  readonly bytes: Buffer
 }
 
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined

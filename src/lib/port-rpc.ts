@@ -2,9 +2,9 @@ import { isRecord } from './is-record.ts'
 
 /** A message channel: the IPC channel of a child process, or a message port. */
 export interface RpcPort {
-  /** Throws or returns false if the other end is gone. */
-  send(message: unknown): unknown
-  onMessage(listener: (message: unknown) => void): void
+  /** Throws or returns false if the other end is gone. Only IPC channels transmit handles. */
+  send(message: unknown, handle?: unknown): unknown
+  onMessage(listener: (message: unknown, handle?: unknown) => void): void
 }
 
 /** The methods of one side, by name. Parameters and results are copied, so they must be serializable. */

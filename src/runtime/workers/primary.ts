@@ -3,11 +3,20 @@ import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Clock } from '../../core/clock.ts'
+import type { ConnectionHandle, HandedConnection } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/duration.ts'
-import type { RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
+import type { RpcPeer } from '../../lib/port-rpc.ts'
+import { createHandOver } from './hand-over.ts'
 import { broadcastTo, PrimaryServices } from './ipc-stores.ts'
-import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
+import {
+  connectRpc,
+  type PrimaryMethods,
+  type WorkerIdentity,
+  type WorkerMethods,
+  workerPort,
+  workerVariable,
+} from './protocol.ts'
 
 export interface PrimaryOptions {
   readonly workers: number
@@ -103,6 +112,10 @@ class WorkerFleet {
     const handle = startWorker({
       ...{ number, of: workers, restarted: this.#restarted, port: this.#port, clock, log },
       methods: (name) => this.#methodsFor(() => handle, name),
+      handOver: async (to, connection) => {
+        const owner = [...this.#handles].find(({ name }) => name === to)
+        return owner?.connections.offer(to, connection) ?? false
+      },
       bound: (to) => {
         this.#port ??= to
       },
@@ -172,6 +185,8 @@ interface WorkerExit {
 
 interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omit<WorkerIdentity, 'name'> {
   methods(name: string): Omit<PrimaryMethods, 'listening'>
+  /** Hands a connection to the worker with this name. Resolves with false if that has certainly not taken it. */
+  handOver(to: string, connection: HandedConnection): Promise<boolean>
   /** Called with the port on which the worker listens. */
   bound(port: number): void
 }
@@ -206,9 +221,11 @@ export function detectHang(rpc: RpcPeer<Pick<WorkerMethods, 'ping'>>, clock: Clo
 }
 
 function startWorker(options: WorkerHandleOptions) {
-  const { number, of, restarted = false, methods, bound, clock, log } = options
+  const { number, of, restarted = false, methods, handOver, bound, clock, log } = options
   const name = randomBytes(6).toString('base64url')
-  const identity: WorkerIdentity = { name, number, of, restarted, port: options.port }
+  // Not on Windows, where it has not been tested.
+  const handsOver = process.platform !== 'win32'
+  const identity: WorkerIdentity = { name, number, of, restarted, handsOver, port: options.port }
   const worker = cluster.fork({ [workerVariable]: JSON.stringify(identity) })
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
@@ -218,13 +235,16 @@ function startWorker(options: WorkerHandleOptions) {
   worker.on('error', () => {})
   worker.on('exit', trackConnections(worker.process))
   const kill = () => void worker.process.kill('SIGKILL')
-  const channel: RpcPort = {
-    send: (message) => worker.isConnected() && worker.send(message as object),
-    onMessage: (listener) => void worker.on('message', listener),
-  }
+  const port = workerPort(worker)
+  const connections = createHandOver(port, async (to, connection) => {
+    const gone = await handOver(to, connection)
+    connection.handle.close()
+    return gone
+  })
+  void ended.promise.then(() => connections.lost())
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
   const rpc = connectRpc<WorkerMethods>({
-    ...{ port: channel, methods: own, peer: `worker ${number}`, clock, log },
+    ...{ port, methods: own, peer: `worker ${number}`, clock, log },
     timeoutMs: () => workerTimeoutMs,
   })
   void listening.promise.then(() => {
@@ -238,6 +258,7 @@ function startWorker(options: WorkerHandleOptions) {
     number,
     name,
     rpc,
+    connections,
     /** Resolves once the worker is listening, with the data that it reported. */
     listening: listening.promise,
     ended: ended.promise,
@@ -254,13 +275,8 @@ function startWorker(options: WorkerHandleOptions) {
   }
 }
 
-/** A connection in the primary process. Node's cluster module closes it here once a worker has accepted it. */
-interface ConnectionHandle {
-  close(...done: unknown[]): void
-}
-
 /** How Node's cluster module numbers a connection that it hands to a worker, and what the worker answers. */
-interface HandOver {
+interface NewConnection {
   readonly seq?: number
   readonly ack?: number
   readonly accepted?: boolean
@@ -272,14 +288,15 @@ interface HandOver {
  * may have read the request. Node hands those that a stopping worker refuses to another worker by itself.
  */
 function trackConnections(worker: ChildProcess): () => void {
+  /** Node's cluster module closes these here once a worker has accepted them. */
   const unanswered = new Map<number, ConnectionHandle>()
   const send = worker.send.bind(worker) as (...sent: unknown[]) => boolean
   worker.send = (...sent: unknown[]) => {
-    const [{ seq }, handle] = sent as [HandOver, ConnectionHandle | undefined]
+    const [{ seq }, handle] = sent as [NewConnection, ConnectionHandle | undefined]
     if (seq !== undefined && typeof handle?.close === 'function') unanswered.set(seq, handle)
     return send(...sent)
   }
-  worker.on('internalMessage', ({ ack, accepted }: HandOver) => {
+  worker.on('internalMessage', ({ ack, accepted }: NewConnection) => {
     if (ack !== undefined && accepted !== undefined) unanswered.delete(ack)
   })
   return () => {

@@ -1,7 +1,9 @@
+import type { SendHandle, Serializable } from 'node:child_process'
+import type { Worker } from 'node:cluster'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer } from '../../lib/port-rpc.ts'
+import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import type { DeliverMethods, PrimaryServiceMethods, PublishMethods, WorkerMember } from './ipc-stores.ts'
 
 // The IPC protocol between the primary and its workers. During an upgrade, new workers talk to an older primary until
@@ -17,6 +19,8 @@ export interface WorkerIdentity {
   readonly of: number
   /** Whether all workers had been running before this one was started. */
   readonly restarted?: boolean
+  /** Whether the primary hands connections over. An older one does not. */
+  readonly handsOver?: boolean
   /** Where the first worker listened. */
   readonly port?: number | undefined
 }
@@ -47,6 +51,16 @@ export type MetricsPages = (accept: string | undefined) => MetricsPage | Promise
 export interface WorkerMetricsPage extends MetricsPage {
   readonly number: number
 }
+
+/** The channel between a worker and the primary, on either side. */
+export const workerPort = (worker: Worker): RpcPort => ({
+  send(message, handle) {
+    // Ignore what `send` returns: it is also false while Node holds messages back behind a handle.
+    if (worker.isConnected()) worker.send(message as Serializable, handle as SendHandle)
+    return worker.isConnected()
+  },
+  onMessage: (listener) => void worker.on('message', listener),
+})
 
 export interface RpcConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
   /** The other end's name in the log. */

@@ -1,11 +1,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../../core/clock.ts'
-import type { PubSub } from '../../core/cluster.ts'
+import type { HandedConnection, PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { defaultRpcTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
+import { createHandOver } from './hand-over.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
   connectRpc,
@@ -14,6 +15,7 @@ import {
   type WorkerIdentity,
   type WorkerMethods,
   type WorkerMetricsPage,
+  workerPort,
   workerVariable,
 } from './protocol.ts'
 
@@ -26,11 +28,6 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
   return new WorkerProcess(worker, jsonValue(identity) as WorkerIdentity)
-}
-
-const toParent: RpcPort = {
-  send: (message) => process.connected && process.send?.(message),
-  onMessage: (listener) => void process.on('message', listener),
 }
 
 interface SharedStoresOptions {
@@ -46,6 +43,7 @@ interface SharedStoresOptions {
 /** This process as one of several workers, and what the primary process holds for all of them. */
 export class WorkerProcess {
   readonly identity: WorkerIdentity
+  readonly #port: RpcPort
   readonly #interrupt = new AbortController()
   readonly #replace = new AbortController()
   readonly #gone = Promise.withResolvers<void>()
@@ -62,6 +60,7 @@ export class WorkerProcess {
 
   constructor(worker: Worker, identity: WorkerIdentity) {
     this.identity = identity
+    this.#port = workerPort(worker)
     // Ignore channel errors: writing to a channel that has just closed emits an error, and `disconnect` follows.
     worker.on('error', () => {})
     const primaryExited = () => {
@@ -91,15 +90,28 @@ export class WorkerProcess {
       ping() {},
     }
     const primary = connectRpc<PrimaryMethods>({
-      ...{ port: toParent, methods, peer: 'the primary process', clock, log },
+      ...{ port: this.#port, methods, peer: 'the primary process', clock, log },
       timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultRpcTimeoutMs),
     })
-    const membership = ipcMembership(primary, secret, name)
+    let take = (_connection: HandedConnection) => false
+    const connections = createHandOver(this.#port, (_to, connection) => {
+      const isTaken = take(connection)
+      if (!isTaken) connection.handle.close()
+      return isTaken
+    })
+    void this.gone.then(() => connections.lost())
+    const membership: IpcMembership = {
+      ...ipcMembership(primary, secret, name),
+      ...(this.identity.handsOver && { handOver: connections.offer }),
+      onConnection(listener) {
+        take = listener
+      },
+    }
     const pubSub = ipcPubSub(primary, log)
     this.#primary = primary
     this.membership = membership
     return {
-      buckets: ipcBuckets(primary, local),
+      buckets: ipcBuckets(primary, local, clock),
       cache: ipcCache(primary, limits),
       membership,
       pubSub: pubSub as PubSub,

@@ -11,6 +11,7 @@ import { type AuthIdentity, actingAs, agentFor } from '../auth/identity.ts'
 import { replicaOfState } from '../calls/resumable-call.ts'
 import { shuttingDown } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
+import { BufferedResponse } from '../http/response.ts'
 import type { InboundMessage, InboundRequest, Params, UnreadableMessage } from '../inbound-message.ts'
 import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
@@ -92,9 +93,19 @@ export function createOwnerRouting(options: {
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
+      if (await handOver(replica)) return true
       const answered = await forwardRequest({ request, response, body, to: { address, replica }, membership, clock })
       if (!answered) streams.delete(response)
       return answered
+    }
+
+    /** Hands the connection to the session's worker, so that its next requests arrive there. */
+    async function handOver(replica: string): Promise<boolean> {
+      if (!membership.handOver || !(response instanceof BufferedResponse)) return false
+      if (forwardedFrom(request, membership)) return false
+      return response.line.handOver(
+        (connection) => membership.handOver?.(replica, connection) ?? Promise.resolve(false),
+      )
     }
   }
 }

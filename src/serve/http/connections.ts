@@ -1,10 +1,11 @@
 import type { Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { HttpConfig } from '../../config/schema.ts'
+import type { ConnectionHandle, HandedConnection } from '../../core/cluster.ts'
 import { Budget, type Budgets } from '../../core/limits/budget.ts'
 import { networkOf } from '../auth/throttle.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
-import { BufferedResponse, keepAliveMs, type ResponseLine } from './response.ts'
+import { BufferedResponse, type GiveConnection, keepAliveMs, type ResponseLine } from './response.ts'
 import { ConnectionDrain, endGracefully, type OpenConnection } from './shutdown.ts'
 
 const ignoreError = () => {}
@@ -78,15 +79,33 @@ export function holdConnections(server: Server): HeldConnections {
  */
 export class Connections {
   readonly drain = new ConnectionDrain()
+  readonly #options: ConnectionsOptions
   readonly #limit: ConnectionLimit | undefined
+  /** Connections that other workers have handed over. They are not handed over again. */
+  readonly #adopted = new WeakSet<Socket>()
 
   constructor(options: ConnectionsOptions) {
     const { incoming, path, limit } = options
+    this.#options = options
     this.#limit = limit
-    const parts = { ...options, read: createPostReader(path), drain: this.drain }
+    const parts = { ...options, read: createPostReader(path), drain: this.drain, adopted: this.#adopted }
     incoming.release((socket) => {
       if (limit?.admit(socket) !== false) new FastConnection(parts, socket)
     })
+  }
+
+  /** Takes a connection that another worker hands over. Returns false to refuse it. */
+  adopt({ handle, bytes }: HandedConnection): boolean {
+    const { server, leaving } = this.#options
+    if (leaving()) return false
+    // First tell the other worker that the request may have been processed here.
+    setImmediate(() => {
+      const socket = new Socket({ handle, allowHalfOpen: true } as { allowHalfOpen: boolean })
+      this.#adopted.add(socket)
+      server.emit('connection', socket)
+      socket.unshift(bytes)
+    })
+    return true
   }
 
   /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
@@ -124,7 +143,11 @@ export class Connections {
 interface FastConnectionParts extends ConnectionsOptions {
   readonly read: ReturnType<typeof createPostReader>
   readonly drain: ConnectionDrain
+  readonly adopted: WeakSet<Socket>
 }
+
+/** Node's cluster module uses this handle, too, to hand connections to workers. */
+type SocketWithHandle = Socket & { _handle: ConnectionHandle | null }
 
 class FastConnection implements ResponseLine {
   readonly leaving: () => boolean
@@ -132,6 +155,8 @@ class FastConnection implements ResponseLine {
   readonly #socket: Socket
   readonly #connection: OpenConnection
   #response: BufferedResponse | undefined
+  /** The request that is being answered. */
+  #request: Buffer | undefined
   /** Bytes received before the previous response was complete. */
   #held: Buffer | undefined
   /** Whether the client has sent all of its requests, and we close our side once those that we hold are answered. */
@@ -150,6 +175,7 @@ class FastConnection implements ResponseLine {
   done(isLast: boolean): void {
     const socket = this.#socket
     this.#response = undefined
+    this.#request = undefined
     if (isLast) {
       endGracefully(socket)
       return
@@ -163,6 +189,26 @@ class FastConnection implements ResponseLine {
     if (socket.writableNeedDrain) socket.once('drain', this.#goOn).pause()
     // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
     else if (this.#held !== undefined) setImmediate(this.#goOn)
+  }
+
+  async handOver(give: GiveConnection): Promise<boolean> {
+    const socket = this.#socket as SocketWithHandle
+    const { _handle: handle } = socket
+    const bytes = this.#request
+    const isQuiet = this.#held === undefined && socket.writable && socket.writableLength + socket.readableLength === 0
+    if (!handle || bytes === undefined || !isQuiet || this.#parts.adopted.has(socket)) return false
+    // From here on, the client's bytes wait in the kernel for the process that reads them.
+    handle.readStop()
+    if (!(await give({ handle, bytes }))) {
+      if (!socket.destroyed) handle.readStart()
+      return false
+    }
+    if (socket.destroyed) return true
+    // Close this process's copy only: ending the socket would end the connection.
+    socket._handle = null
+    handle.close()
+    socket.destroy()
+    return true
   }
 
   readonly #receive = (bytes: Buffer): void => {
@@ -189,6 +235,7 @@ class FastConnection implements ResponseLine {
     const request = new BufferedRequest(socket, path, whole.headers, whole.body)
     const response = new BufferedResponse(request, this)
     this.#response = response
+    this.#request = bytes
     this.#connection.requests = 1
     this.#connection.response = response
     limit?.begins(socket)

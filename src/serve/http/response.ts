@@ -1,5 +1,6 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
+import type { HandedConnection } from '../../core/cluster.ts'
 import { joined, lengthOf, type Pieces } from '../../wire/bytes.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
 import type { HttpHeaders } from '../errors.ts'
@@ -22,7 +23,15 @@ export interface ResponseLine {
   leaving(): boolean
   /** Called when the response is complete. `last` is true if the connection must close. */
   done(last: boolean): void
+  /**
+   * Hands the connection with the unanswered request to another process. Resolves with false if it stays here; otherwise,
+   * it looks as if the client has disconnected.
+   */
+  handOver(give: GiveConnection): Promise<boolean>
 }
+
+/** Resolves with false if the other process has certainly not taken the connection. */
+export type GiveConnection = (connection: HandedConnection) => Promise<boolean>
 
 /**
  * The response to a buffered request. `sendBuffered` sends a complete response in one write, without the overhead of
@@ -36,31 +45,31 @@ export class BufferedResponse extends ServerResponse {
   /** Whether the client counts as stalled if the socket times out while data is unsent. */
   limited = false
   readonly #request: BufferedRequest
-  readonly #line: ResponseLine
+  readonly line: ResponseLine
   #attached = false
 
   constructor(request: BufferedRequest, line: ResponseLine) {
     super(request as unknown as IncomingMessage)
     this.#request = request
-    this.#line = line
+    this.line = line
   }
 
   /** Sends JSON, given as Latin-1 text. Returns false if the response must be sent through node:http. */
   sendBuffered(status: number, json: string): boolean {
-    if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.#line.leaving()) return false
+    if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.line.leaving()) return false
     this.#request.socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n` +
         `Date: ${dateNow()}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1000}\r\n\r\n${json}`,
       'latin1',
     )
     this.ended()
-    this.#line.done(false)
+    this.line.done(false)
     return true
   }
 
   override writeHead(status: number, headers?: unknown): this {
     this.#attach()
-    if (this.#line.leaving()) this.shouldKeepAlive = false
+    if (this.line.leaving()) this.shouldKeepAlive = false
     return super.writeHead(status, headers as OutgoingHttpHeaders)
   }
 
@@ -93,7 +102,7 @@ export class BufferedResponse extends ServerResponse {
       this.detachSocket(socket)
       this.#attached = false
       this.ended()
-      this.#line.done(this._last)
+      this.line.done(this._last)
     })
   }
 }

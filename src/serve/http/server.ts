@@ -99,6 +99,7 @@ export class HttpServer implements AsyncDisposable {
       ...{ server, incoming, path: config.path, leaving, limit: createConnectionLimit(config, budgets) },
       handle: (request, response) => this.#router.handle(request, response, true),
     })
+    membership?.onConnection?.((connection) => this.#connections.adopt(connection))
     server.on('request', (request, response) => {
       if (this.#connections.begin(request.socket, response)) this.#router.handle(request, response, false)
     })
@@ -159,6 +160,7 @@ export class HttpServer implements AsyncDisposable {
     await pause(this.#options.clock, forwardedMs)
     await drain.acceptQueued()
     await this.#privatePort.close()
+    await drain.untilClosed()
   }
 
   /**

@@ -92,6 +92,11 @@ export class ConnectionDrain {
     while (open.some(mayBeUsedSoon)) await sleep(quietConnectionMs / 4, undefined, { ref: false })
   }
 
+  /** Resolves when all connections have ended. The ports do not know of those that other workers have handed over. */
+  async untilClosed(): Promise<void> {
+    while (this.#connections.size > 0) await sleep(quietConnectionMs / 4, undefined, { ref: false })
+  }
+
   /** Closes every connection as soon as it is idle. */
   start(): void {
     this.#isDraining = true
