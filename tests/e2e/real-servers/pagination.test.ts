@@ -9,7 +9,8 @@ let toolway: LocalToolway
 beforeAll(async () => {
   const mcpServers = { many: stdioServers.manyTools('many', 10_500, 1_000, 'bare') }
   // More than a page of the gateway's, and more than a server may list by default.
-  toolway = await startToolway({ mcpServers, discovery: { listDeadline: '30s', maxEntries: 10_500 } })
+  const discovery = { listDeadline: '30s', maxEntries: 10_500 }
+  toolway = await startToolway({ mcpServers, discovery, defaults: { expose: 'both' } })
 })
 
 afterAll(() => toolway[Symbol.asyncDispose]())

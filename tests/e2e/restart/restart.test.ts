@@ -11,6 +11,7 @@ const servers = Array.from({ length: 20 }, (_, number) => `shelf${number}`)
 const config = {
   mcpServers: Object.fromEntries(servers.map((name) => [name, stdioServers.manyTools(name, 50)])),
   discovery: { listDeadline: '40s', refresh: '1h' },
+  defaults: { expose: 'both' },
 }
 
 interface Tool {
