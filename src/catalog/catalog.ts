@@ -119,7 +119,7 @@ export class Catalog implements ViewedCatalog, Disposable {
     const of = this.snapshot()
     if (this.#shown?.of !== of) this.#shown = { of, tools: toolsByExposure(of.items.tool, () => this.summaries()) }
     const { tools } = this.#shown
-    return tools[exposureFor(setting, tools.direct, this.rules.auto)]
+    return tools[exposureFor(setting, tools, this.rules.auto)]
   }
 
   /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */

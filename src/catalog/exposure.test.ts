@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { Served } from '../core/access.ts'
 import { tokenCost } from '../core/tokens.ts'
 import { setUp } from './catalog.fixture.ts'
 import { ChosenExposures, exposureFor } from './exposure.ts'
 import { callerOf, fakeSource } from './source.fixture.ts'
 
 const described = (name: string, length: number) => ({ name, description: 'd'.repeat(length) })
+const itemOf = (definition: { readonly name: string }) =>
+  ({ name: definition.name, definition, entry: {} }) as unknown as Served
+const shownOf = (definition: { readonly name: string }) => ({
+  direct: [itemOf(definition)],
+  both: [itemOf(definition)],
+})
 const own = () => fakeSource('toolway', { tools: ['find_tool', 'execute_tool'] })
 const auto = () => 'auto' as const
 const named = (tools: readonly { readonly name: string }[]) => tools.map(({ name }) => name)
@@ -19,11 +26,13 @@ describe('V14: expose auto', () => {
 
   test('lists the mode above from exactly the threshold on', () => {
     const { view } = setUp([own(), fakeSource('files', { tools: [described('read', 400)] })])
-    const tools = view.shown('direct')
-    const threshold = tokenCost(tools)
+    const tools = { direct: view.shown('direct'), both: view.shown('both') }
+    const threshold = tokenCost(tools.direct)
     expect(exposureFor('auto', tools, { threshold, above: 'code' })).toBe('code')
     expect(exposureFor('auto', tools, { threshold: threshold + 1, above: 'code' })).toBe('both')
     expect(exposureFor('direct', tools, { threshold, above: 'code' })).toBe('direct')
+    const withLongMeta = { ...tools, both: [...tools.both, ...tools.both, itemOf(described('meta', 8_000))] }
+    expect(exposureFor('auto', withLongMeta, { threshold: threshold + 1, above: 'code' })).toBe('direct')
   })
 
   test('never flips within a session, and chooses again in the next one', () => {
@@ -52,8 +61,8 @@ describe('V14: expose auto', () => {
 
   test('agents of one session have a mode each', () => {
     const exposures = new ChosenExposures(createManualClock())
-    const few = [{ name: 'a', definition: {}, entry: {} }] as never
-    const many = [{ name: 'a', definition: described('a', 100_000), entry: {} }] as never
+    const few = shownOf({ name: 'a' })
+    const many = shownOf(described('a', 100_000))
     expect(exposures.choose({ ...callerOf(), agent: 'x' }, few, undefined, true)).toBe('both')
     expect(exposures.choose({ ...callerOf(), agent: 'y' }, many, undefined, true)).toBe('meta')
     expect(exposures.choose({ ...callerOf(), agent: 'x' }, many, undefined, true)).toBe('both')
@@ -62,9 +71,9 @@ describe('V14: expose auto', () => {
   test('a client without sessions gets a new choice after an hour without a list', () => {
     const clock = createManualClock()
     const exposures = new ChosenExposures(clock)
-    const many = [{ name: 'a', definition: described('a', 100_000), entry: {} }] as never
-    const choose = (tools: never) => exposures.choose(callerOf(), tools, undefined, true)
-    expect(choose([] as never)).toBe('both')
+    const many = shownOf(described('a', 100_000))
+    const choose = (tools: ReturnType<typeof shownOf>) => exposures.choose(callerOf(), tools, undefined, true)
+    expect(choose(shownOf({ name: 'a' }))).toBe('both')
     clock.advance(3_599_000)
     expect(choose(many)).toBe('both')
     clock.advance(3_600_000)

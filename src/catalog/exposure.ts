@@ -17,9 +17,18 @@ export interface AutoExposure {
 /** As configured by default. */
 const defaultAuto: AutoExposure = { threshold: 10_000, above: 'meta' }
 
-/** The mode for a setting, given all tools that a client may use, without the meta-tools. */
-export const exposureFor = (setting: ExposureSetting, tools: readonly Served[], auto = defaultAuto): Exposure =>
-  setting !== 'auto' ? setting : tokenCost(tools) < auto.threshold ? 'both' : auto.above
+/** How many tokens the meta-tools may take besides all tools; if they take more, they are left out. */
+const metaRoom = 2_000
+
+/** What a client would be shown: all tools that it may use, without and with the meta-tools. */
+type ShownTools = Readonly<Record<'direct' | 'both', readonly Served[]>>
+
+/** The mode for a setting, given the tools that a client would be shown. */
+export function exposureFor(setting: ExposureSetting, { direct, both }: ShownTools, auto = defaultAuto): Exposure {
+  if (setting !== 'auto') return setting
+  if (tokenCost(direct) >= auto.threshold) return auto.above
+  return tokenCost(both) < auto.threshold + metaRoom ? 'both' : 'direct'
+}
 
 /** How many callers' modes are remembered. */
 const maxChosen = 10_000
@@ -37,7 +46,7 @@ export class ChosenExposures {
   }
 
   /** `isComplete`: whether all servers have listed their tools. A mode that is chosen before that may change. */
-  choose(caller: Caller, tools: readonly Served[], auto: AutoExposure | undefined, isComplete: boolean): Exposure {
+  choose(caller: Caller, tools: ShownTools, auto: AutoExposure | undefined, isComplete: boolean): Exposure {
     if (knownClient(caller.client).searchesTools) return 'direct'
     const key = callerKey(caller)
     const now = this.#clock.monotonic()

@@ -171,7 +171,7 @@ export class CatalogView implements View {
     const setting = this.#caller.exposure ?? rules.exposure(this.#caller)
     if (setting !== 'auto') return setting
     const isComplete = this.missing().every(({ status }) => status !== 'starting')
-    return exposures.choose(this.#caller, this.#visible().tools.direct, rules.auto, isComplete)
+    return exposures.choose(this.#caller, this.#visible().tools, rules.auto, isComplete)
   }
 
   readonly #isOpen = ({ name }: Source): boolean => this.#catalog.rules.closed(this.#caller, name) === undefined
