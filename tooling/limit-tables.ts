@@ -84,6 +84,11 @@ const budgetTexts: Readonly<Record<keyof typeof fixedBudgets, BudgetText>> = {
   },
   approvals: { counts: "calls that wait for a person's [approval](../approvals.md)", beyond: '`OVERLOADED`' },
   tasks: { counts: 'tasks whose status is forwarded', beyond: 'the oldest is not forwarded any more' },
+  results: {
+    counts: 'whole [results](../results.md) of which callers got a part',
+    beyond: 'the oldest are dropped',
+  },
+  result_bytes: { counts: 'their bytes', isBytes: true, beyond: 'the same' },
   chat_answers: { counts: 'chat answers in progress', beyond: isUnavailable },
   dashboards: { counts: 'open dashboards; non-admins have half of them', beyond: isUnavailable },
   model_requests: { counts: 'requests to GGUF models, running and waiting', beyond: '`OVERLOADED`' },

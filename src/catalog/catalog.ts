@@ -15,7 +15,14 @@ import { isTemplateUri, isWebLink, servedChecker } from './resolve.ts'
 import { SearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, type FlagsOf, type KnownItems, SnapshotBuilder } from './snapshot.ts'
 import { CatalogView, type ViewedCatalog } from './view.ts'
-import { type CatalogRules, summariesOf, type ToolsByExposure, toolsByExposure, Visibility } from './visibility.ts'
+import {
+  type CatalogRules,
+  isForRest,
+  summariesOf,
+  type ToolsByExposure,
+  toolsByExposure,
+  Visibility,
+} from './visibility.ts'
 
 export interface CatalogOptions {
   /** Sources in configuration order. If two of them have equal claims to a name, the first one gets it. */
@@ -117,7 +124,9 @@ export class Catalog implements ViewedCatalog, Disposable {
   /** The tools that an exposure mode shows to a client that has all permissions. */
   shown(setting: ExposureSetting): readonly Served[] {
     const of = this.snapshot()
-    if (this.#shown?.of !== of) this.#shown = { of, tools: toolsByExposure(of.items.tool, () => this.summaries()) }
+    const isForAll = ({ entry }: Served) => !isForRest(entry)
+    if (this.#shown?.of !== of)
+      this.#shown = { of, tools: toolsByExposure(of.items.tool.filter(isForAll), () => this.summaries()) }
     const { tools } = this.#shown
     return tools[exposureFor(setting, tools, this.rules.auto)]
   }

@@ -3,7 +3,7 @@ import type { Served } from '../core/access.ts'
 import { pageOf } from '../core/apps.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
+import { metaSource, type Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 import {
@@ -109,7 +109,8 @@ export function createChooser(naming: NamingConfig): Choose {
   const named = createNamer(naming)
   return ({ kind, server, name }) => {
     if (kind === 'tool' || kind === 'prompt') return named(server, name)
-    const unchanged = (naming.strategy === 'flat' || unprefixedSources.includes(server)) && !isOwnUri(name)
+    const isOwn = server === metaSource
+    const unchanged = isOwn || ((naming.strategy === 'flat' || unprefixedSources.includes(server)) && !isOwnUri(name))
     const served = servedUri(server, name)
     return { plain: unchanged ? [name, served] : [served], hashed: () => wrappedUri(server, name) }
   }

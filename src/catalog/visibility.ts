@@ -34,6 +34,8 @@ export interface CatalogRules {
   readonly auto?: AutoExposure
   /** Whether clients should load the tool at once: it is listed in every mode. */
   isAlwaysLoaded?(caller: Caller, entry: Entry): boolean
+  /** Whether results may be cut for the caller: then what reads the rest is listed, in every mode. */
+  mayCutResults?(caller: Caller): boolean
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
 }
@@ -62,16 +64,18 @@ export class Visibility {
     if (this.#of !== snapshot) this.reset()
     this.#of = snapshot
     // The key has every caller property that the result depends on: otherwise callers could see too much.
+    const readsRest = this.#rules.mayCutResults?.(caller) === true
     const { agent, endpoint, authenticated, admin, capabilities } = caller
-    const key = JSON.stringify([agent, endpoint, authenticated, admin, showsApps(capabilities)])
-    const visible = this.#known.get(key) ?? this.#see(snapshot, caller)
+    const key = JSON.stringify([agent, endpoint, authenticated, admin, showsApps(capabilities), readsRest])
+    const visible = this.#known.get(key) ?? this.#see(snapshot, caller, readsRest)
     setBounded(this.#known, key, visible, maxKept)
     return visible
   }
 
-  #see(snapshot: CatalogSnapshot, caller: Caller): Visible {
+  #see(snapshot: CatalogSnapshot, caller: Caller, readsRest: boolean): Visible {
     const { decide, closed, hideDenied = false } = this.#rules
-    const allowed = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
+    const isListed = (entry: Entry) => (readsRest || !isForRest(entry)) && decide(caller, entry).allowed
+    const allowed = perKind((kind) => snapshot.items[kind].filter(({ entry }) => isListed(entry)))
     const items = { ...allowed, tool: this.#withAlwaysLoad(allowed.tool, caller) }
     const offered = toolsForModels(items.tool)
     const mayReach = (server: string) => closed(caller, server) === undefined
@@ -168,6 +172,10 @@ export function summariesOf(
   })
 }
 
+/** Whether an entry only reads the rest of results that were cut. */
+export const isForRest = ({ kind, server, name }: Entry): boolean =>
+  server === metaSource && (kind === 'template' || name === 'read_result')
+
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
 
 /** The only tools in code mode (B3): one each to find tools, to declare them, and to run programs that call them. */
@@ -194,7 +202,13 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
     return [describeFor(item.entry.name === name ? item : renameItem(item, name), servers)]
   })
   const always = direct.filter(({ definition }) => isAlwaysListed(definition))
-  return { direct, meta: [...meta, ...always], both: [...meta, ...direct], code: [...code, ...always] }
+  const rest = meta.filter(({ entry }) => isForRest(entry))
+  return {
+    direct: [...direct, ...rest],
+    meta: [...meta, ...always],
+    both: [...meta, ...direct],
+    code: [...code, ...always, ...rest],
+  }
 }
 
 /** The member of `_meta` that tells clients with a search of their own to show a tool to the model at once. */

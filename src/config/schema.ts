@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { agentsSection, approvalsSection, endpointsSection, limitsSection, policySection } from './schema/policy.ts'
-import { breakerSection, cacheSection, healthSection, retrySection } from './schema/resilience.ts'
+import { breakerSection, cacheSection, healthSection, resultsSection, retrySection } from './schema/resilience.ts'
 import { authSection, defaultsSection, serverSection } from './schema/server.ts'
 import {
   auditSection,
@@ -48,6 +48,7 @@ export const configSchema = z
     auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Caller authentication.'),
     limits: limitsSection.prefault({}).describe('Rate and concurrency limits.'),
     cache: cacheSection.prefault({}).describe('The result cache.'),
+    results: resultsSection.prefault({}).describe('Limits for the length of results.'),
     retry: retrySection.prefault({}).describe('Retries for failed calls.'),
     breaker: breakerSection.prefault({}).describe('Circuit breaker for failing servers; can be set per server.'),
     scan: scanSection.prefault({}).describe('Result scanning.'),

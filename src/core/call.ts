@@ -33,6 +33,11 @@ export interface Call {
   readonly progressed?: (() => void) | undefined
   /** To be called before the source of the entry gets the call. Until then, nothing can have been sent to a server. */
   readonly starting?: (() => void) | undefined
+  /**
+   * The share that the result has in its caller's result budget: 1, or less in a batch. Undefined if no model gets the
+   * result as it is, because a program or the chat loop made the call.
+   */
+  readonly resultShare?: number | undefined
   /** Until the call is observed, the trail of the call that made it. */
   readonly trail?: Trail | undefined
   readonly trace?: TraceContext

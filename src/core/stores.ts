@@ -30,6 +30,21 @@ export interface CachedAnswer {
   readonly owner?: string | undefined
 }
 
+/** A whole result of which the caller got a part. */
+export interface KeptResult {
+  readonly server: string
+  readonly tool: string
+  /** The body as the server sent it. */
+  readonly bytes: Buffer
+}
+
+/** Whole results for a limited time. Each can be found only by the principal and agent that it was kept for. */
+export interface ResultStore {
+  keep(caller: Caller, handle: string, result: KeptResult, keepMs: number): void | Promise<void>
+  /** `keepMs` is the setting, which the shared store needs. */
+  find(caller: Caller, handle: string, keepMs: number): KeptResult | undefined | Promise<KeptResult | undefined>
+}
+
 export interface CacheLimits {
   readonly maxEntries: number
   /** Memory limit, including keys and bookkeeping. */

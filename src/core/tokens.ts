@@ -3,9 +3,14 @@ import type { Served, View } from './access.ts'
 import type { Definition } from './entry.ts'
 import { type Exposure, exposures } from './exposure.ts'
 
+/** What a token is assumed to have. */
+export const charactersPerToken = 4
+
 /** Estimates how many context tokens a tool uses: name, description and schema, at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
-  Math.ceil((name.length + (description?.length ?? 0) + (inputSchema ? schemaLength(inputSchema) : 0)) / 4)
+  Math.ceil(
+    (name.length + (description?.length ?? 0) + (inputSchema ? schemaLength(inputSchema) : 0)) / charactersPerToken,
+  )
 
 /** The length of a schema as JSON. Cached, so that counting thousands of tools does not serialize schemas again. */
 const schemaLength = memoizeByObject((schema: object): number => JSON.stringify(schema).length)

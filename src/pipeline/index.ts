@@ -34,6 +34,7 @@ import {
   refuseBy,
 } from './record-call.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
+import { limitResults, type ResultStepOptions } from './results/limit-results.ts'
 import { timeout } from './timeout.ts'
 
 /** Who may call what. */
@@ -72,6 +73,8 @@ export interface PipelineAttempts {
   /** Undefined if nothing is cached. */
   readonly cache?: Interceptor | undefined
   readonly scan?: Interceptor | undefined
+  /** Undefined if no result is ever cut or made compact. */
+  readonly results?: ResultStepOptions | undefined
   readonly retry: Interceptor
   readonly breaker: AttemptStep
   readonly bulkhead: AttemptStep
@@ -88,9 +91,9 @@ export interface PipelineOptions {
 export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'answerChat' | 'subscribe' | 'view' | 'rejected'>
 
 /**
- * Defines the order of a call: record and decide; validate, guards, rate limit, approve; cache, scan; timeout and retry;
- * then, for each attempt, breaker, bulkhead, recheck, guards and the entry. Completions, relayed requests and
- * subscriptions get the same decision and the same audit record as calls.
+ * Defines the order of a call: record and decide; validate, guards, rate limit, approve; result limit; cache, scan;
+ * timeout and retry; then, for each attempt, breaker, bulkhead, recheck, guards and the entry. Completions, relayed
+ * requests and subscriptions get the same decision and the same audit record as calls.
  */
 export function createPipeline({ policy, records, checks, attempts, clock }: PipelineOptions): Pipeline {
   const { decide, actAs } = policy
@@ -101,9 +104,9 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
   const recorded = (operation: Operation | undefined, checked: readonly CallCheck[], next: Handler): Handler => {
     const record = recordCall({ ...recording, operation }, checked, next)
     const capture = operation === undefined ? records.capture : undefined
-    const captured: Handler = capture ? (call) => capture(call, record) : record
-    return actAs ? (call) => captured(asNamed(call, actAs)) : captured
+    return capture ? (call) => capture(call, record) : record
   }
+  const acting = (handler: Handler): Handler => (actAs ? (call) => handler(asNamed(call, actAs)) : handler)
   /** The audited form of each view, which belongs to one caller. */
   const audited = new WeakMap<View, View>()
   const limit = rateLimit(checks.limits)
@@ -113,16 +116,22 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
   const steps = [attempts.breaker, attempts.bulkhead, asStep(recheck(checks.recheck, refuse))]
   const send = attemptInSteps(watch, [...steps, asStep(guards(checks.recheck.guards))], runEntry)
   const cached = attempts.cache ? [attempts.cache] : []
+  const callChecks = [validate(checks.validate), guard, limit, approve(checks.approval, clock)]
+  const run = compose([...cached, ...scanned, ...limited], send)
+  const whole = recorded(undefined, callChecks, run)
   return {
-    handle: recorded(
-      undefined,
-      [validate(checks.validate), guard, limit, approve(checks.approval, clock)],
-      compose([...cached, ...scanned, ...limited], send),
-    ),
-    complete: recorded('complete', [limit], compose(limited, attemptInSteps(watch, steps, completeArgument))),
+    handle: attempts.results
+      ? withLimit(
+          attempts.results,
+          whole,
+          recorded(undefined, callChecks, compose([limitResults(attempts.results)], run)),
+          actAs,
+        )
+      : acting(whole),
+    complete: acting(recorded('complete', [limit], compose(limited, attemptInSteps(watch, steps, completeArgument)))),
     relay(method, call) {
       const relaying = attemptInSteps(watch, steps, (allowed) => relayed(method, allowed))
-      return recorded(method, [], compose([...scanned, timeout(clock)], relaying))(call)
+      return acting(recorded(method, [], compose([...scanned, timeout(clock)], relaying)))(call)
     },
     async answerChat(request, answer) {
       let answering = false
@@ -143,7 +152,7 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
     },
     subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
-      const subscribed = (follow: Handler) => recorded('subscribe', [guard, limit], follow)(call)
+      const subscribed = (follow: Handler) => acting(recorded('subscribe', [guard, limit], follow))(call)
       // Stop sending updates when the policy no longer allows the caller to read the resource.
       return followResource(call, uri, subscribed, () => {
         if (checks.recheck.decide(call)?.allowed !== false) updated()
@@ -158,6 +167,17 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
     },
   }
 }
+
+/** Takes calls whose results have a limit to their own handler. In one function, and without calling any for the choice. */
+const withLimit =
+  ({ limits }: ResultStepOptions, whole: Handler, cut: Handler, actAs: ActAs | undefined): Handler =>
+  (call) => {
+    const { agent, client } = call.caller
+    const { agents, maxTokens, clients, isForAll } = limits
+    const max = agents.get(agent) ?? maxTokens ?? clients.get(client) ?? limits.ofClient(client)
+    const handler = call.resultShare !== undefined && (isForAll || max > 0) ? cut : whole
+    return handler(actAs ? asNamed(call, actAs) : call)
+  }
 
 const completeArgument: Handler = (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions)
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LimitedEntry } from '../core/stores.ts'
-import { compileLimits, type LimitsOptions } from './limits.ts'
+import { compileLimits, compileResultLimits, type LimitsOptions } from './limits.ts'
 
 const traits = { readOnly: false, idempotent: false, timeoutMs: 1 }
 const tool = (server: string, name: string): LimitedEntry => ({ kind: 'tool', server, name, traits })
@@ -175,4 +175,33 @@ describe('F8: which calls share a bucket', () => {
     // A principal with the text of another one's key is still another one.
     expect(found('ci', 'key:1" server files')).not.toContain(own)
   })
+})
+
+const resultLimits = (results: object, agents: object = {}) =>
+  compileResultLimits({ results: { tools: {}, keep: 1, compact: false, ...results }, agents } as never)
+
+const limitOf = (limits: ReturnType<typeof resultLimits>, agent: string, tool = 'files.read', client?: string) => {
+  const [server = '', name = ''] = tool.split('.')
+  return limits?.of({ caller: { agent, client } as never, entry: { server, name } as never })
+}
+
+test('W7: the limit for a result is that of the tool, of the agent or a parent, of all, or of the client', () => {
+  const agents = { team: { results: { maxTokens: 10 } }, 'team.child': {}, free: { results: { maxTokens: 0 } } }
+  const limits = resultLimits({ maxTokens: 20, tools: { 'files.*': 30, 'files.list': 0 } }, agents)
+  expect(['files.read', 'files.list', 'db.get'].map((tool) => limitOf(limits, 'team', tool))).toEqual([30, 0, 10])
+  expect(['team.child', 'free', 'other'].map((agent) => limitOf(limits, agent, 'db.get'))).toEqual([10, 0, 20])
+  expect(limitOf(limits, 'other', 'db.get', 'claude-code')).toBe(20)
+  const unset = resultLimits({}, agents)
+  const clients = ['Claude Code', 'other', undefined]
+  expect(clients.map((client) => limitOf(unset, 'other', 'db.get', client))).toEqual([20_000, 0, 0])
+  expect(limitOf(unset, 'free', 'db.get', 'claude-code')).toBe(0)
+  expect([unset?.mayCut({ agent: 'free', client: 'claude-code' }), unset?.mayCut({ agent: 'team' })]).toEqual([
+    false,
+    true,
+  ])
+})
+
+test('W7: with 0 there are no limits for results at all', () => {
+  expect(resultLimits({ maxTokens: 0 })).toBeUndefined()
+  expect(resultLimits({ maxTokens: 0, compact: true })?.isForAll).toBe(true)
 })

@@ -1,9 +1,12 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
+import type { Call, Caller } from '../core/call.ts'
+import { knownClient } from '../core/known-clients.ts'
 import { builtInSources } from '../core/source.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
 import { memoizeByObject, setBounded } from '../lib/memoize.ts'
 import { compilePattern } from '../lib/wildcard.ts'
 import { inheritSetting } from './agents.ts'
+import { compilePatterns, createPatternCompiler, matchName, matchStar } from './patterns.ts'
 
 export interface LimitsOptions {
   readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'> & Partial<Pick<LimitsConfig, 'per'>>
@@ -134,4 +137,47 @@ type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrenc
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
   const limits = inheritSetting(agents, ({ concurrency }) => concurrency)
   return (agent) => limits.get(agent)?.value
+}
+
+/** Max clients whose limit for results is remembered. */
+const maxClients = 1_000
+
+/**
+ * The limits for results (W7): of a tool, else of an agent, else of all, else of the client. Undefined if nothing is
+ * limited or made compact.
+ */
+export function compileResultLimits({ results, agents }: Pick<Config, 'results' | 'agents'>) {
+  const inherited = inheritSetting(agents, (agent) => agent.results?.maxTokens)
+  const ofAgents = new Map([...inherited].map(([agent, { value }]) => [agent, value]))
+  const perTool = Object.values(results.tools)
+  const tools = compilePatterns(
+    Object.keys(results.tools),
+    createPatternCompiler(),
+    (index) => perTool[index] as number,
+  )
+  const { maxTokens, compact } = results
+  const isOff = maxTokens === 0 && [...perTool, ...ofAgents.values()].every((tokens) => tokens === 0)
+  if (isOff && !compact) return undefined
+  const clients = new Map<string | undefined, number>()
+  const ofClient = (name: string | undefined): number => {
+    const known = clients.get(name) ?? knownClient(name).maxResultTokens ?? 0
+    setBounded(clients, name, known, maxClients)
+    return known
+  }
+  const ofCaller = ({ agent, client }: Pick<Caller, 'agent' | 'client'>): number =>
+    ofAgents.get(agent) ?? maxTokens ?? ofClient(client)
+  const hasToolLimits = perTool.some((tokens) => tokens > 0)
+  return {
+    isForAll: compact || perTool.length > 0,
+    agents: ofAgents,
+    maxTokens,
+    clients,
+    ofClient,
+    of({ caller, entry: { server, name } }: Pick<Call, 'caller' | 'entry'>): number {
+      const tool = `${server}.${name}`
+      return matchName(tools, tool) ?? matchStar(tools, tool) ?? ofCaller(caller)
+    },
+    /** Whether results of some tools may be cut for a caller. */
+    mayCut: (caller: Pick<Caller, 'agent' | 'client'>): boolean => hasToolLimits || ofCaller(caller) > 0,
+  }
 }

@@ -15,7 +15,7 @@ import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
-import { createLazy } from '../lib/memoize.ts'
+import { createLazy, memoizeByObject } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
@@ -25,11 +25,11 @@ import { createPipeline, type Pipeline } from '../pipeline/index.ts'
 import { retry } from '../pipeline/retry.ts'
 import { compileCapture } from '../policy/agents.ts'
 import { type ApprovalRules, createApprovalRules } from '../policy/approvals.ts'
-import { argumentValidator } from '../policy/arguments/validate.ts'
+import { argumentValidator, openChecker } from '../policy/arguments/validate.ts'
 import { Policy } from '../policy/decide.ts'
 import { compileGuards } from '../policy/guards/index.ts'
 import { vetForModel } from '../policy/guards/url.ts'
-import { compileConcurrency, compileLimits } from '../policy/limits.ts'
+import { compileConcurrency, compileLimits, compileResultLimits } from '../policy/limits.ts'
 import { policyWarnings } from '../policy/policy-warnings.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
@@ -57,6 +57,8 @@ import { buildServers, type ConfiguredServers, createListTracker, serversOf } fr
 export interface Generation extends PreparedConfig, Engines, Omit<CurrentSettings, 'loaded' | 'servers'> {
   readonly warnings: readonly string[]
   readonly policy: Policy
+  /** Undefined if no result is ever cut or made compact. */
+  readonly resultLimits: ReturnType<typeof compileResultLimits>
   readonly guards: ServerGuards
   readonly approvalRules: ApprovalRules
   readonly catalog: Catalogs
@@ -165,7 +167,8 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const policy = new Policy({ config, quarantined: config.policy.pins === 'off' ? undefined : pins.denialOf })
   const servers = buildServers(config, context, serverParts, before)
   const engines = createEngines(config, context, parts, before)
-  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins }, context)
+  const limits = compileResultLimits(config)
+  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins, limits }, context)
   const secrets = secretsToRedact(prepared, before)
   const redactor = createRedactor({ secrets, tokens: seenTokens(context), keys: config.audit.redact })
   const validate = argumentValidator({ log: context.log })
@@ -173,8 +176,13 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     ...prepared,
     ...engines,
     policy,
+    resultLimits: limits,
     servers,
-    catalog: buildCatalog([...localSources, ...serversOf({ servers })], policy, prepared, context),
+    catalog: buildCatalog(
+      [...localSources, ...serversOf({ servers })],
+      { ...prepared, policy, resultLimits: limits },
+      context,
+    ),
     guards: guardsOf(config.mcpServers, context.clock),
     approvalRules: createApprovalRules(config),
     secrets,
@@ -206,8 +214,7 @@ function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Gene
 
 const buildCatalog = (
   sources: readonly Source[],
-  policy: Policy,
-  { loaded: { config }, pins }: PreparedConfig,
+  { loaded: { config }, pins, policy, resultLimits }: PreparedConfig & Pick<Generation, 'policy' | 'resultLimits'>,
   { pages, exposures, clock, log }: GenerationContext,
 ): Catalogs =>
   new Catalogs({
@@ -221,6 +228,7 @@ const buildCatalog = (
       exposure: ({ agent, endpoint }) => policy.exposureOf(agent, endpoint),
       auto: { threshold: config.defaults.autoThreshold, above: config.defaults.autoAbove },
       isAlwaysLoaded: policy.isAlwaysLoaded,
+      mayCutResults: resultLimits?.mayCut,
     },
     pages,
     exposures,
@@ -230,7 +238,7 @@ const buildCatalog = (
   })
 
 type PipelineParts = PreparedConfig &
-  Pick<Generation, 'policy' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor'>
+  Pick<Generation, 'policy' | 'resultLimits' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor'>
 
 function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, context: GenerationContext): Pipeline {
   const { policy, servers, catalog, guards, approvalRules, redactor, traces, loaded } = parts
@@ -280,12 +288,30 @@ function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, contex
     attempts: {
       cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
       scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
+      results: limitsOfResults(parts, context),
       retry: retry({ ...config.retry, clock, log }),
       breaker: context.breakers.step,
       bulkhead: context.bulkhead.step,
     },
     clock,
   })
+}
+
+function limitsOfResults({ loaded, resultLimits: limits }: PipelineParts, { results: store }: GenerationContext) {
+  const { keep: keepMs, compact } = loaded.config.results
+  return limits && { limits, store, keepMs, compact, accepts: acceptsOutput }
+}
+
+const outputChecker = memoizeByObject(openChecker)
+
+/** Whether a value is valid for an output schema. A schema that cannot be checked accepts nothing. */
+async function acceptsOutput(schema: Readonly<Record<string, unknown>>, value: unknown): Promise<boolean> {
+  try {
+    const checker = await outputChecker(schema)
+    return !('unfit' in checker) && checker.accepts(value)
+  } catch {
+    return false
+  }
 }
 
 /** Captures the content of calls; undefined if no server or agent opted in. */

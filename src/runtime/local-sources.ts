@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises'
 import type { Config } from '../config/schema.ts'
+import type { Entry } from '../core/entry.ts'
 import { metaSource, type Source } from '../core/source.ts'
+import type { ResultLimits } from '../pipeline/results/limit-results.ts'
 import { describeProblems } from '../policy/arguments/problems.ts'
 import type { SchemaChecker } from '../policy/arguments/validate.ts'
 import type { Policy } from '../policy/decide.ts'
@@ -10,7 +12,7 @@ import { executeCode } from '../tools/code/execute-code.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { inferenceTools } from '../tools/inference/index.ts'
 import type { AnswerParser } from '../tools/inference/models.ts'
-import { metaTools } from '../tools/meta/index.ts'
+import { metaResources, metaTools, type ResultReader } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
@@ -25,6 +27,8 @@ export interface LocalSourcesOptions {
   readonly policy: Policy
   readonly engines: Engines
   readonly plugins: Plugins
+  /** The limits for results; undefined if there are none. */
+  readonly limits: ResultLimits | undefined
 }
 
 /** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
@@ -32,17 +36,30 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
   const { config, policy, plugins } = options
   const { access, clock, log, print, ttlStore, seal } = context
   const shared = ttlStore && { ttlStore, seal }
-  const source = (name: string, description: string, tools: readonly Tool[]) =>
-    toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
-  const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
+  const source = (name: string, description: string, tools: readonly Tool[], resources: readonly Entry[] = []) =>
+    toolSource({ name, description, tools, resources, origin: 'native', timeoutMs: config.defaults.timeout, clock })
+  const results = options.limits && resultReader(options, options.limits, context)
+  const meta = { access, asAgent: policy.actAs, status: context.status, results, clock }
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, shared, clock, log, stdout: print })
   return [
-    source(metaSource, 'Finds and runs tools on all servers', meta),
+    source(metaSource, 'Finds and runs tools on all servers', metaTools(meta), metaResources(meta)),
     source('native', 'Tools built into Toolway', native),
     ...(sinks.length > 0 ? [source('sink', "Destinations for agents' output", sinks)] : []),
   ]
 }
+
+const resultReader = (
+  { config, policy }: LocalSourcesOptions,
+  limits: ResultLimits,
+  { results: store }: GenerationContext,
+): ResultReader => ({
+  store,
+  keepMs: config.results.keep,
+  decide: policy.decide,
+  maxTokens: (caller, entry) => limits.of({ caller, entry }),
+  compilePattern: async (source) => (await import('../policy/arguments/patterns.ts')).searchPattern(source),
+})
 
 function builtInTools(
   { config, engines }: LocalSourcesOptions,

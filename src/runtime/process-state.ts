@@ -33,6 +33,7 @@ import { createOrphanReaper } from '../process/orphan-reaper.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
 import { memoryCaptures } from '../stores/captures.ts'
+import { KeptResults } from '../stores/kept-results.ts'
 import { KeyUsage } from '../stores/key-usage.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/cluster.ts'
@@ -163,6 +164,8 @@ export async function openProcessState(config: Config, generations: Current, opt
     oauth: createServerOAuth(redis?.safe, config, { clock, log }),
     /** A TTL store that several processes share; undefined if this is the only process. */
     ttlStore: shared?.ttlStore,
+    /** The whole results of calls whose callers got a part. */
+    results: open.use(new KeptResults({ budgets, shared: shared && { ttlStore: shared.ttlStore, seal }, clock })),
     /** Conversations that are waiting for results from client-side tools. */
     clientToolState: new ClientToolState(shared?.ttlStore ?? memoryTtlStore(clock), seal),
     /** The detected features of each model server. */

@@ -9,16 +9,25 @@ export interface ToolSourceOptions {
   /** Shown by `list_servers`. */
   readonly description: string
   readonly tools: readonly Tool[]
+  readonly resources?: readonly Entry[]
   /** The timeout for tools without their own timeout. */
   readonly timeoutMs: number
   readonly clock: Clock
 }
 
-export function toolSource({ name, origin, description, tools, timeoutMs, clock }: ToolSourceOptions): Source {
+export function toolSource({
+  name,
+  origin,
+  description,
+  tools,
+  resources = [],
+  timeoutMs,
+  clock,
+}: ToolSourceOptions): Source {
   const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)
   const since = clock.now()
-  const entries = tools.map((tool) => toolEntry(name, tool, tool.timeoutMs ?? timeoutMs))
+  const entries = [...tools.map((tool) => toolEntry(name, tool, tool.timeoutMs ?? timeoutMs)), ...resources]
 
   return {
     name,

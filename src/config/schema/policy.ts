@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { maxResultTokens } from './resilience.ts'
 import { address, duration, flag, names, numeric, path, text, textLike } from './values.ts'
 
 const tool = 'a tool as server.tool (* is a wildcard)'
@@ -63,6 +64,10 @@ const agent = z.strictObject({
     .describe('Tools that are listed in every mode, and that clients with a tool search load at once. Inherited.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls per minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Maximum calls in flight.'),
+  results: z
+    .strictObject({ maxTokens: maxResultTokens().optional().describe('Maximum tokens of a result; 0: no limit.') })
+    .optional()
+    .describe('Limits for the length of results. Inherited. Default: results.maxTokens.'),
   capture: flag()
     .optional()
     .describe("Keeps the arguments and results of the agent's calls for the dashboard, redacted. Inherited."),

@@ -55,3 +55,22 @@ export const cacheSection = z.strictObject({
     ),
   shared: names(tool).default([]).describe('Tools whose cached results all agents and principals share.'),
 })
+
+/** How many tokens a result may have. */
+export const maxResultTokens = () => numeric()
+
+export const resultsSection = z.strictObject({
+  maxTokens: maxResultTokens()
+    .optional()
+    .describe(
+      "Maximum tokens of a tool's result, at four characters per token; longer results are cut, and read_result returns the rest. 0: no limit. Default: 20,000 for clients that cut longer results themselves, no limit for others.",
+    ),
+  tools: z
+    .record(z.string(), maxResultTokens())
+    .default({})
+    .describe('Maximum tokens by tool (server.tool, wildcards); they take precedence over the limits of agents.'),
+  keep: duration({ least: '1s', most: '1d' }).prefault('10m').describe('How long whole results are kept.'),
+  compact: flag()
+    .prefault(false)
+    .describe('Writes JSON arrays of at least 5 uniform flat objects as tables where that saves at least 30 %.'),
+})

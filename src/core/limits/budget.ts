@@ -136,6 +136,8 @@ export const fixedBudgets = {
   },
   approvals: { what: "calls that wait for a person's approval", limit: 256, perCaller: 64 },
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },
+  results: { what: 'whole results of calls that were cut', limit: 2_000, perCaller: 500 },
+  result_bytes: { what: 'bytes of such results', limit: 128 * mebibyte, perCaller: 32 * mebibyte },
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },
   dashboards: { what: 'open dashboards', limit: 64, perCaller: 48 },
   model_requests: { what: 'requests to models that run in this process', limit: 64, perCaller: 12 },

@@ -28,6 +28,19 @@ export function linearPatterns(): PatternCompiler {
   }
 }
 
+/** How many instructions a pattern may have that callers write to search long texts. */
+const maxSearchInstructions = 256
+
+/** Tests texts for a pattern in linear time; undefined for a pattern that RE2 does not support, or that is too large. */
+export function searchPattern(source: string): ((text: string) => boolean) | undefined {
+  try {
+    const pattern = source.length <= maxPatternLength ? compileRe2(source) : undefined
+    return pattern && pattern.programSize() <= maxSearchInstructions ? (text) => pattern.test(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 function linear(pattern: RE2JS): (text: string) => boolean {
   const cost = Math.ceil(pattern.programSize() / instructionsPerStep)
   return (text) => {

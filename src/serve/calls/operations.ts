@@ -187,7 +187,7 @@ export class Operations {
   ): Promise<Result> {
     // A call id with 62 random bits. randomUUID is fast because it takes random bytes from a pool.
     const id = randomUUID().slice(19)
-    const answer = handler({ id, caller, entry, input, signal: peer.signal, peer, admit })
+    const answer = handler({ id, caller, entry, input, signal: peer.signal, peer, admit, resultShare: 1 })
     // A call that runs other calls reports the failure of each.
     return entry.traits.carries || !('missingCapability' in peer) ? answer : orMissing(answer, peer)
   }

@@ -3,6 +3,7 @@ import type { Served, View } from '../../core/access.ts'
 import { isAppOnly } from '../../core/apps.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { structuredResult } from '../../core/result.ts'
+import { charactersPerToken } from '../../core/tokens.ts'
 import type { Wait } from '../../core/waiting.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { waitFor } from '../meta/nested-call.ts'
@@ -11,7 +12,6 @@ import { declareServers, toolDeclaration } from './declarations/schema-type.ts'
 import { visibleLine } from './text.ts'
 import { type Names, programNames } from './tool-names.ts'
 
-const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
 const maxToolCharacters = 6000
 

@@ -55,6 +55,8 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         caller: asAgent(call, agent_id),
         timeoutMs: timeout_ms || undefined,
         meta,
+        // Each result counts twice, as object and as text.
+        resultShare: call.resultShare && call.resultShare / calls.length / 2,
         // Calls in a batch cannot return a question, so they ask the client while running.
         peer: wrapPeer(call.peer, { rounds: false }),
         waiting: (waitedMs: number, servers: readonly string[]) =>
@@ -162,6 +164,7 @@ const callTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...describ
           rest: call.input.rest,
           runsPrograms: true,
           onlyReads,
+          resultShare: call.resultShare,
         },
       ),
   })

@@ -46,6 +46,7 @@ export interface NestedCallContext {
   /** Called while a server is starting, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
   readonly starting?: Call['starting']
+  readonly resultShare?: Call['resultShare']
 }
 
 /** Runs a call inside another call. The new call has its own decision, limits and audit record, but the same peer. */
@@ -84,6 +85,7 @@ export async function runNestedCall(
     peer: carried.peer ?? call.peer,
     ...{ trace: call.trace, trail: call.trail },
     starting: carried.starting,
+    resultShare: carried.resultShare,
     // The caller's timeout includes the time that the server took to start, so subtract that time.
     wholeTimeoutMs: timeoutMs,
     timeoutMs: timeoutMs && Math.max(1, Math.round(timeoutMs - (performance.now() - began))),

@@ -3,10 +3,13 @@ import type { Access, MissingServer, Served, View } from '../../core/access.ts'
 import { toolsForModels } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Decide } from '../../core/decision.ts'
+import type { Entry } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import { shortFirstLine } from '../../core/servers-sentence.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import type { ResultStore } from '../../core/stores.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { waitFor } from './nested-call.ts'
 
@@ -14,9 +17,22 @@ import { waitFor } from './nested-call.ts'
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
+  /** Undefined if results are never cut. */
+  readonly results?: ResultReader | undefined
   status(caller: Caller): GatewayStatus | StatusRefusal
   /** The caller acting as the agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
+}
+
+/** The whole results of calls, and what bounds reading them. */
+export interface ResultReader {
+  readonly store: ResultStore
+  readonly keepMs: number
+  readonly decide: Decide
+  /** The limit for results of an entry, in tokens; 0 if there is none. */
+  maxTokens(caller: Caller, entry: Entry): number
+  /** A test for texts that takes linear time; undefined if the pattern is not supported. */
+  compilePattern(source: string): Promise<((text: string) => boolean) | undefined>
 }
 
 export const agentId = z.string().optional().describe('The agent to act as, if you may act as more than one.')
