@@ -104,6 +104,8 @@ function createTestAdmin() {
       return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
     },
     pin: () => views.pin,
+    skills: () => ({ skills: [views.skillView] }),
+    skill: async () => views.skill,
     async approvePins(caller, definitions) {
       note('approve-pins', definitions, caller)
       return { approved: definitions.length }

@@ -17,6 +17,7 @@ export type * from './overview/schema.ts'
 export type * from './pins/schema.ts'
 export type * from './playground/schema.ts'
 export type * from './policy/schema.ts'
+export type * from './skills/schema.ts'
 export type * from './tools/schema.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */

@@ -17,6 +17,7 @@ import { publicRoute, type Route, responseSent, userRoute } from './router.ts'
 import { serversRoutes } from './servers/servers.ts'
 import type { AdminService } from './service.ts'
 import { type Credentials, sessionRoutes } from './session/credentials.ts'
+import { skillsRoutes } from './skills/skills.ts'
 import { toolsRoutes } from './tools/tools.ts'
 
 export interface RouteParts {
@@ -58,6 +59,7 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
     ...serversRoutes(admin),
     ...toolsRoutes(admin),
     ...pinsRoutes(admin),
+    ...skillsRoutes(admin),
     ...playgroundRoutes(admin, parts.streams),
     ...callsRoutes(admin),
     ...approvalsRoutes(admin),

@@ -13,6 +13,7 @@ import { createPinsAdmin } from './pins/pins.ts'
 import { createPlayground, PlaygroundQuestions } from './playground/playground.ts'
 import { createPolicyAdmin } from './policy/policy.ts'
 import { createServersAdmin } from './servers/servers.ts'
+import { createSkillsAdmin } from './skills/skills.ts'
 import { createSearch, createToolsAdmin } from './tools/tools.ts'
 
 /**
@@ -49,6 +50,7 @@ export function createAdmin(context: AdminContext) {
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
     ...createPinsAdmin(context),
+    ...createSkillsAdmin(context),
     ...createInboxAdmin(context),
     ...createCallsAdmin(context, auditQueries),
     ...createApprovalsAdmin(context),

@@ -18,6 +18,8 @@ import type {
   ReloadEvent,
   ServerDetail,
   ServerView,
+  SkillDetail,
+  SkillView,
   ToolDetail,
   ToolView,
 } from './contract.ts'
@@ -96,6 +98,16 @@ export const inbox: InboxView = {
   ...{ dismissed: 0, left: 0 },
 }
 
+export const skillView: SkillView = {
+  ...{ name: 'skill://files/tidy/SKILL.md', server: 'files', title: 'tidy', description: 'Tidies folders.' },
+  ...{ label: 'skill:files.skill://tidy/SKILL.md', hash: 'a'.repeat(64), pin: 'changed', quarantined: true, flags: [] },
+}
+export const skill: SkillDetail = {
+  ...skillView,
+  files: [{ path: 'SKILL.md', digest: `sha256:${'b'.repeat(64)}`, size: 40 }],
+  text: '---\nname: tidy\ndescription: Tidies folders.\n---\nList the folder first.',
+  ...{ failure: null, findings: [] },
+}
 export const pin: PinDetail = {
   ...{ label: 'files.read', server: 'files', kind: 'tool', name: 'read', state: 'changed', mode: 'quarantine' },
   ...{ quarantined: true, open: true, hash: 'a'.repeat(64), seenAt: 3, approvedAt: 1 },

@@ -18,6 +18,7 @@ import { CatalogView, type ViewedCatalog } from './view.ts'
 import {
   type CatalogRules,
   isForRest,
+  skillToolsIfUseful,
   summariesOf,
   type ToolsByExposure,
   toolsByExposure,
@@ -124,9 +125,8 @@ export class Catalog implements ViewedCatalog, Disposable {
   /** The tools that an exposure mode shows to a client that has all permissions. */
   shown(setting: ExposureSetting): readonly Served[] {
     const of = this.snapshot()
-    const isForAll = ({ entry }: Served) => !isForRest(entry)
-    if (this.#shown?.of !== of)
-      this.#shown = { of, tools: toolsByExposure(of.items.tool.filter(isForAll), () => this.summaries()) }
+    const toolsForAll = () => skillToolsIfUseful(of.items).filter(({ entry }) => !isForRest(entry))
+    if (this.#shown?.of !== of) this.#shown = { of, tools: toolsByExposure(toolsForAll(), () => this.summaries()) }
     const { tools } = this.#shown
     return tools[exposureFor(setting, tools, this.rules.auto)]
   }
@@ -202,7 +202,7 @@ export class Catalog implements ViewedCatalog, Disposable {
   }
 }
 
-const listKinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
+const listKinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt', 'skill']
 
 function changedKinds(before: CatalogSnapshot, after: CatalogSnapshot): Kind[] {
   if (before === after) return []

@@ -60,7 +60,7 @@ const isRemembered = (value: unknown): value is Remembered =>
 
 function isDescriptors(value: unknown): value is Descriptors {
   if (!isRecord(value)) return false
-  const lists = [value.tools, value.resources, value.templates, value.prompts]
+  const lists = [value.tools, value.resources, value.templates, value.prompts, value.skills ?? []]
   return (
     Number.isFinite(value.fetchedAt) &&
     (value.era === 'legacy' || value.era === 'modern') &&

@@ -3,6 +3,7 @@ import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
+import { listsFile, skillAt } from './skills.ts'
 import type { CatalogSnapshot, Item, PerKind } from './snapshot.ts'
 import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
 
@@ -88,6 +89,16 @@ function nameReadings(spelling: string, { separator, gateway = metaSource }: Nam
  * ambiguous.
  */
 export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
+  // A file of a skill is read through the skill, however it is found, so that no decision about the skill is bypassed.
+  if (snapshot.items.skill.length === 0) return resolveUri(snapshot, uri)
+  const inside = skillFilesInside(snapshot, uri)
+  if (inside) return inside
+  const found = resolveUri(snapshot, uri)
+  const files = found.flatMap((served) => fileOfSkill(snapshot, served) ?? [served])
+  return found.length > 0 ? files : skillFilesAsSpelt(snapshot, uri)
+}
+
+function resolveUri(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
   if (served) return [reading(served, served.entry.name)]
   const unchanged = readUnchanged(snapshot, uri)
@@ -130,6 +141,11 @@ export function servedChecker(snapshot: CatalogSnapshot): (uri: string) => boole
     byName.template.has(uri) ||
     listed.some((own) => own.resource.has(uri) || own.template.has(uri)) ||
     templates.some(({ entry }) => matcherOf(entry)(uri))
+}
+
+export const resolveSkill = ({ byName, registry }: CatalogSnapshot, uri: string): readonly Item[] => {
+  const served = byName.skill.get(uri)
+  return served ? [served] : [...registry.values()].flatMap((own) => own.skill.get(uri) ?? [])
 }
 
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
@@ -182,6 +198,30 @@ function firstPerServer(items: readonly Item[], uri: string): readonly Served[] 
 }
 
 const matcherOf = memoizeByObject((entry: Entry): MatchesTemplate => templateMatcher(entry.name))
+
+/** The file of a skill that a URI in a server's served form names; undefined if it is not inside a skill. */
+function skillFilesInside({ registry }: CatalogSnapshot, uri: string): readonly Served[] | undefined {
+  for (const [server, { skill }] of registry) {
+    const original = skill.size > 0 ? originalUri(server, uri) : undefined
+    const item = original === undefined ? undefined : skillAt(skill, original)
+    if (item && original !== undefined) return listsFile(item, original) ? [reading(item, original)] : []
+  }
+  return undefined
+}
+
+function fileOfSkill(
+  { registry }: CatalogSnapshot,
+  { entry, uri = entry.name }: Served,
+): readonly Served[] | undefined {
+  const item = skillAt(registry.get(entry.server)?.skill, uri)
+  return item && (listsFile(item, uri) ? [reading(item, uri)] : [])
+}
+
+const skillFilesAsSpelt = ({ registry }: CatalogSnapshot, uri: string): readonly Served[] =>
+  [...registry.values()].flatMap(({ skill }) => {
+    const item = skillAt(skill, uri)
+    return item && listsFile(item, uri) ? [reading(item, uri)] : []
+  })
 
 const reading = (item: Item, uri: string): Served => ({
   name: item.name,

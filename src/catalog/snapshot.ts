@@ -3,6 +3,7 @@ import type { Served } from '../core/access.ts'
 import { pageOf } from '../core/apps.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
+import { skillFiles } from '../core/skills.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
@@ -101,6 +102,7 @@ export const perKind = <T>(make: (kind: Kind) => T): PerKind<T> => ({
   resource: make('resource'),
   template: make('template'),
   prompt: make('prompt'),
+  skill: make('skill'),
 })
 
 type Choose = (entry: Entry) => NameChoice
@@ -110,7 +112,9 @@ export function createChooser(naming: NamingConfig): Choose {
   return ({ kind, server, name }) => {
     if (kind === 'tool' || kind === 'prompt') return named(server, name)
     const isOwn = server === metaSource
-    const unchanged = isOwn || ((naming.strategy === 'flat' || unprefixedSources.includes(server)) && !isOwnUri(name))
+    // A skill is identified by its server and its URI, whatever the naming.
+    const isFlat = naming.strategy === 'flat' && kind !== 'skill'
+    const unchanged = isOwn || ((isFlat || unprefixedSources.includes(server)) && !isOwnUri(name))
     const served = servedUri(server, name)
     return { plain: unchanged ? [name, served] : [served], hashed: () => wrappedUri(server, name) }
   }
@@ -242,6 +246,7 @@ const kindNameField: Readonly<Record<Kind, string>> = {
   prompt: 'name',
   resource: 'uri',
   template: 'uriTemplate',
+  skill: 'uri',
 }
 
 const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
@@ -297,7 +302,10 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
   meta['dev.toolway/server'] = entry.server
   if (label.stale) meta['dev.toolway/stale'] = true
   if (flags.length > 0) meta['dev.toolway/flags'] = flags
-  return { ...entry.definition, [kindNameField[entry.kind]]: label.name, _meta: meta }
+  const files = entry.kind === 'skill' ? skillFiles(entry.definition) : undefined
+  const resources = files?.map((file) => ({ ...file, uri: servedUri(entry.server, file.uri) }))
+  const served = { ...entry.definition, [kindNameField[entry.kind]]: label.name, _meta: meta }
+  return resources ? { ...served, resources } : served
 }
 
 function withPage(key: string, value: unknown, page: string): unknown {

@@ -14,6 +14,7 @@ export interface Offer {
   readonly resources?: readonly (string | Definition)[]
   readonly templates?: readonly (string | Definition)[]
   readonly prompts?: readonly (string | Definition)[]
+  readonly skills?: readonly Definition[]
 }
 
 export interface FakeSource extends Source {
@@ -37,7 +38,7 @@ export interface FakeSourceOptions extends Offer {
   readonly silent?: boolean
 }
 
-const nameFields = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
+const nameFields = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name', skill: 'uri' } as const
 
 /** A source whose offer a test decides. */
 export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeSource {
@@ -88,7 +89,7 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
   }
 }
 
-function entriesOf(server: string, { tools, resources, templates, prompts }: Offer): readonly Entry[] {
+function entriesOf(server: string, { tools, resources, templates, prompts, skills }: Offer): readonly Entry[] {
   const entry = (kind: Kind) => (offered: string | Definition) => {
     const definition = typeof offered === 'string' ? { [nameFields[kind]]: offered } : offered
     return entryOf({ kind, server, name: definition[nameFields[kind]] as string, definition })
@@ -98,6 +99,7 @@ function entriesOf(server: string, { tools, resources, templates, prompts }: Off
     ...(resources ?? []).map(entry('resource')),
     ...(templates ?? []).map(entry('template')),
     ...(prompts ?? []).map(entry('prompt')),
+    ...(skills ?? []).map(entry('skill')),
   ]
 }
 

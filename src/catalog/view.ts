@@ -25,6 +25,7 @@ import {
   nameOnServer,
   resolveName,
   resolveResource,
+  resolveSkill,
   resolveTemplate,
   serversInName,
   serversInUri,
@@ -221,6 +222,7 @@ export class CatalogView implements View {
     const snapshot = this.#catalog.snapshot()
     if (kind === 'resource') return resolveResource(snapshot, spelling)
     if (kind === 'template') return resolveTemplate(snapshot, spelling)
+    if (kind === 'skill') return resolveSkill(snapshot, spelling)
     return resolveName(snapshot, kind, spelling, this.#catalog.naming)
   }
 
@@ -310,7 +312,7 @@ export class CatalogView implements View {
   }
 }
 
-const isByUri = (kind: Kind): boolean => kind === 'resource' || kind === 'template'
+const isByUri = (kind: Kind): boolean => kind !== 'tool' && kind !== 'prompt'
 
 /** How long a call waited for a source that did not become ready in time. Undefined for any other source. */
 function waitedFor(late: readonly Source[], source: Source, wait: Wait | undefined): WaitedTime | undefined {

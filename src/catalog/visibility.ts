@@ -10,6 +10,7 @@ import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { AutoExposure } from './exposure.ts'
 import { nothingUsable } from './not-found.ts'
+import { skillAt } from './skills.ts'
 import { type CatalogSnapshot, type Item, type PerKind, perKind, renameItem } from './snapshot.ts'
 
 /** The part of a snapshot that callers with the same permissions see. */
@@ -76,7 +77,11 @@ export class Visibility {
     const { decide, closed, hideDenied = false } = this.#rules
     const isListed = (entry: Entry) => (readsRest || !isForRest(entry)) && decide(caller, entry).allowed
     const allowed = perKind((kind) => snapshot.items[kind].filter(({ entry }) => isListed(entry)))
-    const items = { ...allowed, tool: this.#withAlwaysLoad(allowed.tool, caller) }
+    const items = {
+      ...allowed,
+      tool: this.#withAlwaysLoad(skillToolsIfUseful(allowed), caller),
+      resource: withoutHiddenSkills(snapshot, allowed),
+    }
     const offered = toolsForModels(items.tool)
     const mayReach = (server: string) => closed(caller, server) === undefined
     const whyEmpty = hideDenied ? undefined : (source: Source) => this.#whyNoReads(source, caller)
@@ -108,6 +113,28 @@ export class Visibility {
     }
     return undefined
   }
+}
+
+/** The meta-tools for skills, which are useless without a skill. */
+const skillTools: readonly string[] = ['find_skill', 'get_skill']
+
+/** The tools, without those for skills if there is no skill. */
+export const skillToolsIfUseful = ({ tool, skill }: PerKind<readonly Item[]>): readonly Item[] =>
+  skill.length > 0
+    ? tool
+    : tool.filter(({ entry }) => !(entry.server === metaSource && skillTools.includes(entry.name)))
+
+/** The resources that a caller may use, without the files of skills that it may not use. */
+function withoutHiddenSkills(
+  { items, registry }: CatalogSnapshot,
+  { resource, skill }: PerKind<readonly Item[]>,
+): readonly Item[] {
+  if (skill.length === items.skill.length) return resource
+  const shown = new Set(skill.map(({ entry }) => entry))
+  return resource.filter(({ entry }) => {
+    const item = skillAt(registry.get(entry.server)?.skill, entry.name)
+    return item === undefined || shown.has(item.entry)
+  })
 }
 
 /** Max entries per page. Few clients request a second page, so pages are large. */

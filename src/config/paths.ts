@@ -9,6 +9,7 @@ const pathKeys = [
   'stores.path',
   'sinks.*.path',
   'native.plugins.*',
+  'skills.folders.*',
   'sandbox.allowPaths.*',
   'models.*.path',
 ]

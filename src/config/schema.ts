@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { skillsSource } from '../core/source.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { agentsSection, approvalsSection, endpointsSection, limitsSection, policySection } from './schema/policy.ts'
@@ -20,6 +21,7 @@ import {
   sandboxSection,
   scanSection,
   sinksSection,
+  skillsSection,
 } from './schema/tools.ts'
 import { textLike } from './schema/values.ts'
 
@@ -65,9 +67,14 @@ export const configSchema = z
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),
     native: nativeSection.prefault({}).describe('Built-in tools.'),
+    skills: skillsSection.prefault({}).describe('Skills of this gateway, beside those of its servers.'),
     sinks: sinksSection.default({}).describe("Named destinations for agents' output."),
     sandbox: sandboxSection.prefault({}).describe('Limits for code that agents run.'),
     stores: storesSection.prefault({}).describe('Where state is stored.'),
+  })
+  .refine(({ skills, mcpServers }) => skills.folders.length === 0 || !Object.hasOwn(mcpServers, skillsSource), {
+    path: ['mcpServers', skillsSource],
+    error: 'another name for this server: with skills.folders, `skills` is the name of their skills',
   })
   .transform(({ $schema: _, ...config }) => config)
 

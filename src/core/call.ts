@@ -161,9 +161,10 @@ export type Interceptor = (call: Call, next: Handler) => Promise<Result>
 /** The capabilities that a client declared. Servers receive those that Toolway knows. */
 export type Capabilities = Readonly<Record<string, unknown>>
 
-/** The extensions that clients can use through Toolway: tasks, and MCP Apps. */
+/** The extensions that clients can use through Toolway: tasks, MCP Apps, and skills. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 export const uiExtension = 'io.modelcontextprotocol/ui'
+export const skillsExtension = 'io.modelcontextprotocol/skills'
 
 export const declaresExtension = ({ extensions }: Capabilities, name: string): boolean =>
   asRecord(extensions)[name] !== undefined

@@ -2,19 +2,19 @@ import type { Call, Caller, Handler } from './call.ts'
 import type { Result } from './result.ts'
 import type { ServerSummary } from './source-status.ts'
 
-export type Kind = 'tool' | 'resource' | 'template' | 'prompt'
+export type Kind = 'tool' | 'resource' | 'template' | 'prompt' | 'skill'
 
 export interface Entry {
   readonly kind: Kind
   /** The source of the entry: the name of an MCP server, or `native`, `toolway` or `sink`. */
   readonly server: string
-  /** The name of a tool or prompt, a URI, or a URI template, as the source spells it. */
+  /** The name of a tool or prompt, a URI (a skill's is that of its `SKILL.md`), or a URI template, as the source spells it. */
   readonly name: string
   /** Other names of the same entry. Audit and limits use `name`; a policy rule for any of the names applies. */
   readonly aliases?: readonly string[]
   /** The source's definition without hidden characters. */
   readonly definition: Definition
-  /** The original definition, if it had hidden characters. Pinning and scanning use it. */
+  /** The original definition, if it had hidden characters, or one with more text. Pinning and scanning use it. */
   readonly verbatim?: Definition
   /** The input schema with `ExactNumber`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>

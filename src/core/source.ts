@@ -7,6 +7,9 @@ export const metaSource = 'toolway'
 /** The sources that run in the gateway. No server can have such a name. */
 export const builtInSources: readonly string[] = ['native', metaSource, 'sink']
 
+/** The source of skills in folders. If folders are configured, no server can have this name. */
+export const skillsSource = 'skills'
+
 /** A provider of entries: an MCP server, the native tools or the meta-tools. The catalog treats all of them alike. */
 export interface Source extends AsyncDisposable {
   readonly name: string

@@ -130,6 +130,8 @@ export interface Descriptors {
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
+  /** Absent in listings that earlier versions saved. */
+  readonly skills?: readonly Definition[] | undefined
   /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas?: Readonly<Record<string, string>> | undefined
   /** What was shortened or left out of the description and the lists. */

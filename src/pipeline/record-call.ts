@@ -16,6 +16,7 @@ const operations: Readonly<Record<Kind, Operation>> = {
   resource: 'read_resource',
   template: 'read_resource',
   prompt: 'get_prompt',
+  skill: 'read_resource',
 }
 
 export interface RecordOptions {

@@ -1,7 +1,7 @@
 import type { PolicyConfig } from '../config/schema.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import { builtInSources, metaSource } from '../core/source.ts'
+import { builtInSources, metaSource, skillsSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { closedBy, compileAgent, decideByRules, type RuleFamily, type WrittenAgent } from './agent-rules.ts'
 import { lineage } from './agents.ts'
@@ -44,7 +44,7 @@ interface EntryRulings {
 const maxRulings = 2 ** 16
 
 export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
-  new Set([...configured, ...builtInSources])
+  new Set([...configured, ...builtInSources, skillsSource])
 
 /**
  * The rules of all agents (G6), together with global policy (F7), which is checked first.

@@ -37,8 +37,8 @@ test('G10: every view of a gateway in this process fits its schema', async () =>
   const called = await ask('tools/native__hash/call', { arguments: { data: 'x' } })
   expect(called).toMatchObject({ status: 200, json: { call: expect.any(String) } })
   const targets: Record<string, unknown> = { servers: 'resting', tools: 'native__hash', calls: called.json.call }
-  // No server of this gateway has a definition to pin, and no registry is configured.
-  const without = ['openapi.json', 'pins/{label}', 'config/registry']
+  // No server of this gateway has a definition to pin or a skill, and no registry is configured.
+  const without = ['openapi.json', 'pins/{label}', 'skills/{name}', 'config/registry']
   const queries: Record<string, string> = { search: '?q=hash', stats: '?by=tool', why: '?agent=none&tool=native.hash' }
   for (const { method, stream, path, answer } of adminRoutes({} as RouteParts)) {
     if (method !== 'GET' || stream || without.includes(path)) continue

@@ -154,7 +154,7 @@ interface Foundation {
   readonly open: AsyncDisposableStack
 }
 
-const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
+const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt', 'skill'])
 
 /** Serves clients in the current generation, and replaces it when the configuration changes. */
 class RunningGateway {

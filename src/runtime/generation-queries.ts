@@ -73,7 +73,10 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
     serversOf(generation)
       .filter((server) => mayUseSome(generation.policy, caller, server.name, server.entries()))
       .map((server) => serverOffers(server, generation)),
-    knownClient(caller.client).searchesTools,
+    {
+      isShort: knownClient(caller.client).searchesTools,
+      hasSkills: generation.catalog.view(caller).list('skill').length > 0,
+    },
   )
 
 /** A server's capabilities and instructions, without quarantined instructions. */

@@ -41,10 +41,11 @@ import { traceSettings } from '../telemetry/traces/settings.ts'
 import type { Traces } from '../telemetry/traces/traces.ts'
 import { hasOwnModel } from '../tools/inference/models.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
+import type { LocalSkills } from '../tools/skills/local-skills.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import { createEngines, type Engines } from './engines.ts'
 import { SharedParts } from './generations.ts'
-import { createLocalSources, sharePlugins } from './local-sources.ts'
+import { createLocalSources, sharePlugins, shareSkills } from './local-sources.ts'
 import { version } from './package-paths.ts'
 import type { CurrentSettings, GenerationContext, ProcessState } from './process-state.ts'
 import { buildServers, type ConfiguredServers, createListTracker, serversOf } from './upstream-servers.ts'
@@ -64,6 +65,8 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly catalog: Catalogs
   readonly pipeline: Pipeline
   readonly servers: ConfiguredServers
+  /** The skills in folders, if any are configured. */
+  readonly skills: LocalSkills | undefined
   readonly inboundAuth: ReturnType<typeof createInboundAuth>
   readonly chat: Chat & AsyncDisposable
   /** The configuration's secrets, then those of earlier ones: calls, servers and records may still contain them. */
@@ -168,7 +171,11 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const servers = buildServers(config, context, serverParts, before)
   const engines = createEngines(config, context, parts, before)
   const limits = compileResultLimits(config)
-  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins, limits }, context)
+  const skills = shareSkills(config, context, parts, before?.parts)
+  const localSources = createLocalSources(
+    { config, policy, engines, plugins: prepared.plugins, limits, skills },
+    context,
+  )
   const secrets = secretsToRedact(prepared, before)
   const redactor = createRedactor({ secrets, tokens: seenTokens(context), keys: config.audit.redact })
   const validate = argumentValidator({ log: context.log })
@@ -178,6 +185,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     policy,
     resultLimits: limits,
     servers,
+    skills,
     catalog: buildCatalog(
       [...localSources, ...serversOf({ servers })],
       { ...prepared, policy, resultLimits: limits },
@@ -357,6 +365,7 @@ export async function startGeneration(
   if (before && pins !== before.pins) for (const server of serversOf(next)) pins.checkListing(server)
   const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
   for (const [name, { server }] of added) watchServer(name, server, listeners)
+  if (next.skills && next.skills !== before?.skills) watchSkills(next.skills, listeners)
   await Promise.all(added.map(([, { server }]) => server.start()))
 }
 
@@ -436,6 +445,16 @@ function logNews({ warnings, loaded }: Generation, before: Generation | undefine
 
 // These are separate functions because closures created in one function share its scope: a listener that outlives its
 // generation must not keep the previous generation in memory.
+
+function watchSkills(skills: LocalSkills, { cache, current }: GenerationListeners): void {
+  watchDefinitions(
+    { ...listedSkills, name: skills.name, entries: () => skills.entries(), onChange: skills.onChange },
+    () => current().pins,
+  )
+  skills.onChange(() => cache.invalidate(skills.name))
+}
+
+const listedSkills = { instructions: '', kinds: () => new Map() }
 
 function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   pins.onChange((changed) => {

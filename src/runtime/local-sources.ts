@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises'
 import type { Config } from '../config/schema.ts'
+import { FileWatch } from '../config/watch.ts'
 import type { Entry } from '../core/entry.ts'
-import { metaSource, type Source } from '../core/source.ts'
+import { metaSource, type Source, skillsSource } from '../core/source.ts'
 import type { ResultLimits } from '../pipeline/results/limit-results.ts'
 import { describeProblems } from '../policy/arguments/problems.ts'
 import type { SchemaChecker } from '../policy/arguments/validate.ts'
@@ -16,6 +17,7 @@ import { metaResources, metaTools, type ResultReader } from '../tools/meta/index
 import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
+import { LocalSkills } from '../tools/skills/local-skills.ts'
 import { toolSource } from '../tools/tool-source.ts'
 import type { Engines } from './engines.ts'
 import type { SharedParts } from './generations.ts'
@@ -29,11 +31,12 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
   /** The limits for results; undefined if there are none. */
   readonly limits: ResultLimits | undefined
+  readonly skills: LocalSkills | undefined
 }
 
-/** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
+/** What runs in the gateway: meta-tools, native tools (also from plugins and the embedding program), sinks, skills. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
-  const { config, policy, plugins } = options
+  const { config, policy, plugins, skills } = options
   const { access, clock, log, print, ttlStore, seal } = context
   const shared = ttlStore && { ttlStore, seal }
   const source = (name: string, description: string, tools: readonly Tool[], resources: readonly Entry[] = []) =>
@@ -46,6 +49,7 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
     source(metaSource, 'Finds and runs tools on all servers', metaTools(meta), metaResources(meta)),
     source('native', 'Tools built into Toolway', native),
     ...(sinks.length > 0 ? [source('sink', "Destinations for agents' output", sinks)] : []),
+    ...(skills ? [skills] : []),
   ]
 }
 
@@ -60,6 +64,18 @@ const resultReader = (
   maxTokens: (caller, entry) => limits.of({ caller, entry }),
   compilePattern: async (source) => (await import('../policy/arguments/patterns.ts')).searchPattern(source),
 })
+
+/** The skills in the configured folders; undefined without folders. */
+export function shareSkills(
+  { skills: { folders } }: Config,
+  { servedUris, clock, log }: Pick<GenerationContext, 'servedUris' | 'clock' | 'log'>,
+  parts: SharedParts,
+  before: SharedParts | undefined,
+): LocalSkills | undefined {
+  if (folders.length === 0) return undefined
+  const watch = (files: readonly string[], changed: () => void) => new FileWatch(files, clock, changed)
+  return parts.share(before, skillsSource, folders, () => new LocalSkills({ folders, watch, servedUris, clock, log }))
+}
 
 function builtInTools(
   { config, engines }: LocalSourcesOptions,

@@ -21,7 +21,7 @@ import { ServerControl, ServerHistory, turnedOff } from './server-control.ts'
 import type { UpstreamServerOptions } from './server-options.ts'
 import type { LimitExceeded } from './transports/transport-errors.ts'
 
-const allKinds = ['tool', 'resource', 'template', 'prompt'] as const
+const allKinds = ['tool', 'resource', 'template', 'prompt', 'skill'] as const
 
 /** How often calls of unknown names can cause lists to be fetched. */
 const relistMs = 5_000
@@ -155,6 +155,7 @@ export class UpstreamServer implements Source, ServerOffers {
       failed: (error) => {
         if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
       },
+      outdated: () => void this.relist('wake'),
       exceeded: (limit, method, entry) => {
         // Notify listeners of the first one only: a server may exceed a limit with every call.
         if (this.#findings.exceeded(limit, method, entry) === 1) this.#changed()

@@ -1,4 +1,4 @@
-import { tasksExtension, uiExtension } from '../core/call.ts'
+import { skillsExtension, tasksExtension, uiExtension } from '../core/call.ts'
 import { latestLegacy, metaKeys, modernRevision } from './revisions.ts'
 
 /*
@@ -7,7 +7,7 @@ import { latestLegacy, metaKeys, modernRevision } from './revisions.ts'
  */
 
 /** The extensions that clients can use through Toolway. No others are announced to them (W5). */
-export const servedExtensions: readonly string[] = [tasksExtension, uiExtension]
+export const servedExtensions: readonly string[] = [tasksExtension, uiExtension, skillsExtension]
 
 /** In which messages a member is defined; by default, in all. */
 export interface MemberRule {
@@ -161,12 +161,15 @@ export const clientMessages: Readonly<Record<string, MemberRules>> = {
   'resources/list': page,
   'resources/templates/list': page,
   'prompts/list': page,
+  'skills/list': page,
+  'skills/get': aboutUri,
   'tasks/list': page,
   'tools/call': message(['name', 'arguments'], { task, ...rounds }),
   'prompts/get': message(['name', 'arguments'], rounds),
   'resources/read': message(['uri'], rounds),
   'resources/subscribe': aboutUri,
   'resources/unsubscribe': aboutUri,
+  'resources/directory/read': message(['uri', 'cursor']),
   'completion/complete': message([], {
     ref: { within: level('type', 'name', 'title', 'uri') },
     argument: { within: level('name', 'value') },

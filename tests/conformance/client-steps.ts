@@ -17,6 +17,17 @@ type Steps = (client: Client, context: Params) => Promise<unknown>
 
 const call = (client: Client, name: string, args: Params = {}) => client.callTool({ name, arguments: args })
 
+/** Loads a skill as a model does, and then a file of it, if the skill could be loaded. */
+const loadSkill: Steps = async (client) => {
+  const { content } = await call(client, 'find_skill')
+  const [found] = content
+  const { skills } = JSON.parse(found?.type === 'text' ? found.text : '{}') as { skills: { skill: string }[] }
+  for (const { skill } of skills) {
+    const loaded = await call(client, 'get_skill', { skill })
+    if (!loaded.isError) await call(client, 'get_skill', { skill, file: 'references/FORMS.md' })
+  }
+}
+
 /** The steps of those scenarios for which it is not enough to list the tools. */
 const steps: Record<string, Steps> = {
   tools_call: (client) => call(client, 'add_numbers', { a: 5, b: 3 }),
@@ -43,6 +54,10 @@ const steps: Record<string, Steps> = {
     const { tools } = await client.listTools()
     for (const { name } of tools) await call(client, name, { region: 'eu', value: 'x' })
   },
+  'sep-2640-client-no-prefetch': (client) => call(client, 'find_skill'),
+  'sep-2640-client-verify-digest': loadSkill,
+  'sep-2640-client-verify-size': loadSkill,
+  'sep-2640-client-verify-frontmatter': loadSkill,
   async 'json-schema-2020-12-preservation'(client) {
     const { tools } = await client.listTools()
     const focal = tools.find(({ name }) => name !== 'json_schema_echo')

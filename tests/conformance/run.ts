@@ -49,6 +49,22 @@ export async function runSuite(options: SuiteTarget & SuiteOptions): Promise<Sce
   return [...checks].map(([scenario, found]) => ({ scenario, required: required.includes(scenario), checks: found }))
 }
 
+/** Runs one scenario of an extension, which no revision requires. */
+export async function runScenario(
+  scenario: string,
+  { revision, ...target }: SuiteTarget & { readonly revision: Revision },
+): Promise<ScenarioResult> {
+  await using results = await temporaryFolder()
+  const leg = 'url' in target ? 'server' : 'client'
+  const aim = 'url' in target ? ['--url', target.url] : ['--command', target.command]
+  // An extension is on no revision's timeline, so that the suite runs its scenarios only when forced.
+  const version = ['--spec-version', revision, '--force']
+  const said = await output([installedSuite(), leg, ...aim, '--scenario', scenario, ...version, '-o', results.path])
+  const checks = collect(results.path, leg).get(scenario)
+  if (checks === undefined) throw new Error(`the suite has not run ${scenario}: ${said.slice(-2000)}`)
+  return { scenario, required: true, checks }
+}
+
 /** Its exit code says less than the checks do: with an unmet requirement it is 1, as with a suite that has crashed. */
 export async function output(args: string[]): Promise<string> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -2,13 +2,17 @@ import { openGateway } from '../../src/admin/gateway.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Gateway } from '../../src/runtime/gateway-api.ts'
-import { writeConfig } from '../fixtures/config-file.ts'
+import { type WrittenConfig, writeConfig } from '../fixtures/config-file.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 
 export const serverName = 'fixture'
 
 /** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
-export async function openToolway(url: string, open: AsyncDisposableStack, auth?: object): Promise<Gateway> {
+export const openToolway = (url: string, open: AsyncDisposableStack, auth?: object): Promise<Gateway> =>
+  openGatewayWith({ mcpServers: { [serverName]: { url, ...(auth && { auth }) } } }, open)
+
+/** The same with other servers. */
+export async function openGatewayWith(settings: WrittenConfig, open: AsyncDisposableStack): Promise<Gateway> {
   const folder = open.use(await temporaryFolder())
   const config = {
     server: { port: 0 },
@@ -21,7 +25,7 @@ export async function openToolway(url: string, open: AsyncDisposableStack, auth?
     stores: { path: './state' },
     // The suite starts a gateway for each scenario and sees nothing of what it keeps.
     history: { disabled: true },
-    mcpServers: { [serverName]: { url, ...(auth && { auth }) } },
+    ...settings,
   }
   const file = await writeConfig(folder.path, config, 'conformance')
   const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })

@@ -22,6 +22,8 @@ const Pins = lazyPage(async () => (await import('./pages/pins/pins.tsx')).Pins)
 const Policy = lazyPage(async () => (await import('./pages/policy/policy.tsx')).Policy)
 const ServerPage = lazyPage(async () => (await import('./pages/servers/server-page.tsx')).ServerPage)
 const Servers = lazyPage(async () => (await import('./pages/servers/servers.tsx')).Servers)
+const SkillPage = lazyPage(async () => (await import('./pages/skills/skills.tsx')).SkillPage)
+const Skills = lazyPage(async () => (await import('./pages/skills/skills.tsx')).Skills)
 const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx')).ToolPage)
 const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
 
@@ -57,6 +59,7 @@ function CurrentPage() {
   if (here.page in adminPages && !isAdmin.value) return <AdminsOnly page={here.page as PageName} />
   if ('name' in here) {
     if (here.page === 'pins') return <PinPage key={here.name} label={here.name} />
+    if (here.page === 'skills') return <SkillPage key={here.name} name={here.name} />
     return here.page === 'servers' ? (
       <ServerPage key={here.name} name={here.name} />
     ) : (
@@ -71,6 +74,8 @@ function CurrentPage() {
       return <Servers />
     case 'tools':
       return <Tools />
+    case 'skills':
+      return <Skills />
     case 'pins':
       return <Pins />
     case 'chat':

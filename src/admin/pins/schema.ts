@@ -7,9 +7,11 @@ export const pinWord = z.enum(['approved', 'new', 'changed', 'flagged', 'blocked
 const state = pinWord.describe('What is known of the definition, and whether an operator decided about it.')
 
 const pinFields = {
-  label: z.string().describe('server.tool, prompt:server.name or instructions:server, as the server spells it.'),
+  label: z
+    .string()
+    .describe('server.tool, prompt:server.name, skill:server.uri or instructions:server, as the server spells it.'),
   server: z.string(),
-  kind: z.enum(['tool', 'prompt', 'instructions']),
+  kind: z.enum(['tool', 'prompt', 'skill', 'instructions']),
   name: z.string().describe('The name, with invisible characters spelt out.'),
   state,
   quarantined: z.boolean().describe('Whether quarantine or an operator blocks the definition.'),
@@ -43,7 +45,7 @@ export const pinsQuery = z.strictObject({
 })
 export type PinsQuery = ViewOf<typeof pinsQuery>
 
-const scanFinding = view('ScanFinding', 'Something in a definition that a person should check.', {
+export const scanFinding = view('ScanFinding', 'Something in a definition that a person should check.', {
   kind: z.string(),
   severity: z.enum(['high', 'warn', 'info']),
   where: z.string().describe('The path within the definition; empty if it is not known.'),

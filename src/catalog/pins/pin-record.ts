@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 import { isRandom } from '../../core/secret-name.ts'
 
-export const pinKinds = ['tool', 'prompt', 'instructions'] as const
+export const pinKinds = ['tool', 'prompt', 'skill', 'instructions'] as const
 export type PinKind = (typeof pinKinds)[number]
 
 const timeSchema = z.number().nonnegative()

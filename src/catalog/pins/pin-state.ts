@@ -26,7 +26,7 @@ export interface PinState {
   readonly server: string
   readonly kind: PinKind
   readonly name: string
-  /** The name that operators use: `server.tool`, `prompt:server.name` or `instructions:server`. */
+  /** The name that operators use: `server.tool`, `prompt:server.name`, `skill:server.uri` or `instructions:server`. */
   readonly label: string
   readonly state: PinWord
   /** Whether quarantine or an operator blocks the latest definition. */
@@ -45,7 +45,7 @@ export interface PinState {
 
 export function pinLabel(server: string, kind: PinKind, name: string): string {
   if (kind === 'tool') return `${server}.${name}`
-  return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
+  return kind === 'instructions' ? `instructions:${server}` : `${kind}:${server}.${name}`
 }
 
 export function findPin(

@@ -301,7 +301,7 @@ function hashToApprove(pin: Pin, { label }: Selection): string {
  * sinks are not, because their definitions change with its version.
  */
 const isPinned = ({ kind, server }: Entry): boolean =>
-  (kind === 'tool' || kind === 'prompt') && !builtInSources.includes(server)
+  (kind === 'tool' || kind === 'prompt' || kind === 'skill') && !builtInSources.includes(server)
 
 /** The names of all tools that are pinned in these records: approved ones first, then in the order of their appearance. */
 function toolNamesIn(records: readonly ServerPins[]): ToolNames {

@@ -46,6 +46,13 @@ export const nativeSection = z.strictObject({
   plugins: z.array(path()).default([]).describe('Modules that provide additional tools.'),
 })
 
+export const skillsSection = z.strictObject({
+  folders: z
+    .array(path())
+    .default([])
+    .describe('Folders whose subfolders with a SKILL.md are served as skills of the server `skills`.'),
+})
+
 const languages = ['javascript', 'typescript', 'python'] as const
 
 export const sandboxSection = z.strictObject({

@@ -43,6 +43,9 @@ export const fixedLimits = {
   definitionDepth: levelLimit(60, 'nesting of a definition', 'it is left out'),
   descriptionCharacters: characters(64 * kibibytes, 'a description in a list', 'it is shortened'),
   titleCharacters: characters(1_024, 'a title in a list', 'it is shortened'),
+  skillFiles: items(512, 'files of a skill', 'it is left out'),
+  skillBytes: bytes(16 * mebibytes, 'the files of a skill together', 'it is left out'),
+  folderSkills: items(1_000, 'skills in one of `skills.folders`', isLeftOut),
 
   serverConnections: items(1_024, 'connections to a server over HTTP', 'requests fail'),
   serverRequests: items(256, 'open requests of a server, per connection', 'the server gets an error'),

@@ -5,14 +5,16 @@ import type { Kind } from '../../core/entry.ts'
 import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import type { Exposure } from '../../core/exposure.ts'
 import { knownClient } from '../../core/known-clients.ts'
-import type { Result } from '../../core/result.ts'
+import { type Result, resultOf } from '../../core/result.ts'
 import { serversSentence } from '../../core/servers-sentence.ts'
+import { folderChildren, skillFiles, skillRoot } from '../../core/skills.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { isWaitingNotice, notifyWaiting, type Wait } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
 import { members } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/message-text.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import { withoutEnvelope } from '../../wire/revisions.ts'
@@ -42,6 +44,7 @@ const listFields: Readonly<Record<Kind, string>> = {
   resource: 'resources',
   template: 'resourceTemplates',
   prompt: 'prompts',
+  skill: 'skills',
 }
 
 /** Encodes a result for a protocol. `reads` is passed if the result is a resource's content. */
@@ -52,6 +55,7 @@ export const listedKinds: ReadonlyMap<string, Kind> = new Map([
   ['resources/list', 'resource'],
   ['resources/templates/list', 'template'],
   ['prompts/list', 'prompt'],
+  ['skills/list', 'skill'],
 ])
 
 /** Tells a model that not all tools are listed, or a client that searches them what it can find (V14). */
@@ -111,6 +115,10 @@ export class Operations {
         return this.#readResource(request, caller, peer)
       case 'prompts/get':
         return this.#getPrompt(request, caller, peer)
+      case 'skills/get':
+        return this.#getSkill(request, caller)
+      case 'resources/directory/read':
+        return this.#readFolder(request, caller, peer)
       case 'completion/complete':
         return this.#complete(request, caller, peer)
       default:
@@ -146,6 +154,39 @@ export class Operations {
     } catch (thrown) {
       throw withRequestedUri(thrown, { ofServer, requested: uri })
     }
+  }
+
+  async #getSkill(request: CallRequest, caller: Caller): Promise<Pieces> {
+    const uri = textParam(request.params, 'uri')
+    const view = this.#access.view(caller)
+    await view.ready()
+    const skill = view.list('skill').find(({ name }) => name === uri)?.definition
+    if (skill === undefined) throw invalidParams(`No skill is served at ${quote(uri)}.`)
+    return this.#encode(resultOf({ skill }), 'reads')
+  }
+
+  /** Lists a folder of a skill: from the skill's definition, or by its server if the skill's files are generated. */
+  async #readFolder(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
+    const uri = textParam(request.params, 'uri')
+    const view = this.#access.view(caller)
+    await view.ready()
+    const skills = view.list('skill')
+    for (const { definition } of skills) {
+      const resources = folderChildren(skillFiles(definition) ?? [], uri)
+      if (resources) return this.#encode(resultOf({ resources }))
+    }
+    const skill = skills.find(({ name }) => `${uri}/`.startsWith(`${skillRoot(name)}/`))
+    if (!skill?.entry.relay || skillFiles(skill.definition))
+      throw invalidParams(`${quote(uri)} is not a directory resource.`)
+    const own = skillRoot(skill.entry.name) + uri.slice(skillRoot(skill.name).length)
+    const input = {
+      arguments: Json.of({}),
+      uri: own,
+      meta: metaOf(request),
+      ...unhandledParams(request, handledOfRead),
+    }
+    const relay: Handler = (call) => this.#access.relay(request.method, call)
+    return this.#encode(await this.#run(relay, skill, input, caller, peer))
   }
 
   async #getPrompt(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {

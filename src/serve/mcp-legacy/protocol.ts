@@ -58,7 +58,7 @@ export const isLegacyRevision = (revision: unknown): revision is string =>
 
 const legacyCallMethods: ReadonlySet<string> = new Set([
   ...['tools/call', 'resources/read', 'prompts/get', 'completion/complete'],
-  ...['tasks/get', 'tasks/result', 'tasks/cancel'],
+  ...['tasks/get', 'tasks/result', 'tasks/cancel', 'skills/get', 'resources/directory/read'],
 ])
 
 const encodeLegacy = ({ body, plain }: Result): Pieces => [plain ? body.bytes : toLegacy(body.bytes)]

@@ -180,12 +180,13 @@ class ListenStream {
 const listenLists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 type List = (typeof listenLists)[number]
 
-/** The list to announce for each kind. MCP announces changes to templates as changes to resources. */
+/** The list to announce for each kind. MCP announces changes to templates as changes to resources; skills are resources. */
 const listOfKind: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',
   resource: 'resourcesListChanged',
   template: 'resourcesListChanged',
+  skill: 'resourcesListChanged',
 }
 
 const maxUris = 1_000

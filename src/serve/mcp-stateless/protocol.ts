@@ -47,6 +47,8 @@ const statelessCallMethods: ReadonlyMap<string, boolean> = new Map([
   ['resources/read', true],
   ['prompts/get', true],
   ['completion/complete', false],
+  ['skills/get', false],
+  ['resources/directory/read', false],
   ['tasks/get', false],
   ['tasks/update', false],
   ['tasks/cancel', false],

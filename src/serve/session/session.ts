@@ -151,11 +151,12 @@ export function undeclaredRequest(listener: ClientState, method: string): Toolwa
 
 const resourcesChanged = notificationBytes('notifications/resources/list_changed')
 
-/** The notification for each kind of list. MCP announces changes to templates as changes to resources. */
+/** The notification for each kind of list. MCP announces changes to templates as changes to resources; skills are resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   tool: notificationBytes('notifications/tools/list_changed'),
   resource: resourcesChanged,
   template: resourcesChanged,
+  skill: resourcesChanged,
   prompt: notificationBytes('notifications/prompts/list_changed'),
 }
 

@@ -140,7 +140,7 @@ function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, 
       subject = subjectOf(entry, method, options)
       known.set(entry, subject)
     }
-    if (entry.kind !== 'resource' && entry.kind !== 'template') return subject
+    if (entry.kind === 'tool' || entry.kind === 'prompt') return subject
     const uri = text('mcp.resource.uri', options.redact(input.uri ?? entry.name))
     return { ...subject, attributes: subject.attributes + uri }
   }

@@ -6,6 +6,7 @@ import { findTool, getServerTools, listToolsTool } from './list-tools.ts'
 import { readResult, resultTemplate } from './read-result.ts'
 import { getGatewayStatus, listServers, registrySummary, serverHealth } from './servers.ts'
 import type { MetaToolsOptions } from './shared.ts'
+import { findSkill, getSkill } from './skills.ts'
 
 export type { GatewayStatus, MetaToolsOptions, ResultReader, StatusRefusal } from './shared.ts'
 
@@ -23,6 +24,8 @@ export const metaTools = (options: MetaToolsOptions): Tool[] => [
   serverHealth(options),
   registrySummary(options),
   getGatewayStatus(options),
+  findSkill(options),
+  getSkill(options),
   ...(options.results ? [readResult({ ...options, results: options.results })] : []),
 ]
 

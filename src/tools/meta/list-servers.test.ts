@@ -72,16 +72,17 @@ test('G7: agent_id goes through the hook on every meta-tool; an agent that the c
     execute_tools: { calls: [{ server: 'files', tool: 'read', args: {} }] },
     find_tool: { query: 'read' },
     describe_tools: { names: ['files.read'] },
+    get_skill: { skill: 'none' },
   }
   const tools = here
     .view({} as never)
     .list('tool')
     .filter(({ entry }) => entry.server === 'toolway')
-  expect(tools).toHaveLength(12)
+  expect(tools).toHaveLength(14)
   for (const { entry } of tools) {
     const refusal = await refusalOf(here.ask(entry.name, { ...args[entry.name], agent_id: 'somebody' }))
     expect(refusal.code, entry.name).toBe('INVALID_AGENT_ID')
-    if (entry.name === 'get_gateway_status') continue
+    if (entry.name === 'get_gateway_status' || entry.name === 'get_skill') continue
     await expect(here.ask(entry.name, { ...args[entry.name], agent_id: 'default' })).resolves.toBeDefined()
   }
 })

@@ -157,6 +157,8 @@ test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract
   )
   expect(parameters).toEqual({
     list_servers: ['agent_id', 'include_metadata'],
+    find_skill: ['agent_id', 'query', 'limit'],
+    get_skill: ['agent_id', 'skill', 'file'],
     get_server_tools: ['agent_id', 'server', 'names', 'pattern', 'max_schema_tokens'],
     execute_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
     call_read_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],

@@ -2,7 +2,7 @@ import { PromptSchema, ResourceSchema, ResourceTemplateSchema, ToolSchema } from
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import type { Definition, Kind } from '../../core/entry.ts'
+import type { Definition } from '../../core/entry.ts'
 import { repairedDefinition } from './definitions.ts'
 
 const members = {
@@ -31,7 +31,7 @@ test.each([
   ['template', ResourceTemplateSchema, { uriTemplate: 'a:{b}', name: 'x' }],
   ['prompt', PromptSchema, { name: 'x' }],
 ] as const)('S1: whatever a server writes into a %s, clients can parse the list', (kind, schema, bare) => {
-  const written = fc.dictionary(fc.constantFrom(...members[kind as Kind]), anything, { maxKeys: 3 })
+  const written = fc.dictionary(fc.constantFrom(...members[kind]), anything, { maxKeys: 3 })
   fc.assert(
     fc.property(written, (given) => {
       const { inputSchema = { type: 'object' }, ...rest } = given

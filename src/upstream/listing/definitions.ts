@@ -57,6 +57,8 @@ const optionalMembers: Readonly<Record<Kind, Readonly<Record<string, z.ZodType>>
       .array(z.object({ name: z.string(), title: text, description: text, required: optionalFlag }))
       .optional(),
   },
+  // A malformed skill is left out as a whole: clients compare it with its files.
+  skill: {},
 }
 
 const fitsType = (value: unknown, type: z.ZodType): boolean => type.safeParse(value).success
@@ -110,7 +112,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
 const schemaObject = (schema: unknown): unknown => (isRecord(schema) ? schema : schema === false ? { not: {} } : {})
 
 /** The member that identifies an entry. Calls must repeat its value exactly. */
-const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
+const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name', skill: 'uri' } as const
 
 /** Schema keywords whose values must not be changed. */
 const verbatimKeywords = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
@@ -165,7 +167,9 @@ export function visibleDefinition(kind: Kind, definition: Definition) {
 
   const shown = mapDefinitionMembers(definition, (key, member) => {
     // `_meta` is for programs, not for models, so only lone surrogates are replaced.
-    const treatment = key === '_meta' ? 'wellFormed' : key === identities[kind] ? 'exact' : 'visible'
+    // A skill's frontmatter must stay that of its file.
+    const isExact = key === identities[kind] || kind === 'skill'
+    const treatment = key === '_meta' ? 'wellFormed' : isExact ? 'exact' : 'visible'
     return [key.toWellFormed(), mapTexts(member, key, treatment, 2)]
   })
   return { definition: shown, problem }

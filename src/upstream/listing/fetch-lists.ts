@@ -1,6 +1,8 @@
+import { type Capabilities, declaresExtension, skillsExtension } from '../../core/call.ts'
 import type { Definition, Kind } from '../../core/entry.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { malformedSkill } from '../../core/skills.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -20,9 +22,9 @@ import {
 } from './list-reader.ts'
 
 /** The lists of a server. */
-export type ListName = 'tools' | 'resources' | 'templates' | 'prompts'
+export type ListName = 'tools' | 'resources' | 'templates' | 'prompts' | 'skills'
 
-export interface ServerLists extends Pick<Descriptors, ListName | 'exactSchemas'> {
+export interface ServerLists extends Required<Pick<Descriptors, ListName>>, Pick<Descriptors, 'exactSchemas'> {
   /** Lists that the server declared but failed to return completely. The pages before the failure are kept. */
   readonly failed: readonly FailedList[]
   /** What was shortened or left out. */
@@ -58,7 +60,7 @@ export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 's
 export async function fetchLists(open: InitializedConnection, options: FetchListsOptions): Promise<ServerLists> {
   const { server, limits = defaultListLimits, log } = options
   const broken: ToolwayError[] = []
-  const declared = listSpecs.filter(({ capability }) => open.handshake.capabilities[capability])
+  const declared = listSpecs.filter(({ capability }) => declaresCapability(open.handshake.capabilities, capability))
   const all = await Promise.all(
     declared.map(async (spec) => {
       const malformed = (tool: Definition) => needsSchema(tool) ?? badHeaders(open, tool)
@@ -80,7 +82,7 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
   const exact = Object.fromEntries(read.flatMap(({ reader }) => [...reader.exactSchemas]))
   const ttls = complete.flatMap(({ spec, reader }) => (reader.ttlMs === undefined ? [] : [[spec.kind, reader.ttlMs]]))
   return {
-    ...{ tools: [], resources: [], templates: [], prompts: [] },
+    ...{ tools: [], resources: [], templates: [], prompts: [], skills: [] },
     ...Object.fromEntries(read.map(({ spec, entries }) => [spec.list, entries])),
     failed: read.flatMap(({ spec, outcome, entries }) => failureOf(spec, outcome, entries.length) ?? []),
     exactSchemas: Object.keys(exact).length > 0 ? exact : undefined,
@@ -115,7 +117,14 @@ const listSpecs: readonly (ListSpec & { readonly list: ListName; readonly capabi
     ...{ method: 'resources/templates/list', field: 'resourceTemplates', key: 'uriTemplate' },
   },
   { list: 'prompts', capability: 'prompts', kind: 'prompt', method: 'prompts/list', field: 'prompts', key: 'name' },
+  {
+    ...{ list: 'skills', capability: skillsExtension, kind: 'skill', malformed: malformedSkill },
+    ...{ method: 'skills/list', field: 'skills', key: 'uri' },
+  },
 ]
+
+const declaresCapability = (capabilities: Capabilities, name: string): boolean =>
+  Boolean(capabilities[name]) || declaresExtension(capabilities, name)
 
 /** How many characters of a server's error are searched for secrets. */
 const maxListErrorRead = 2_000

@@ -1,5 +1,5 @@
 import type { Offers } from '../../core/access.ts'
-import { type Capabilities, declaresExtension } from '../../core/call.ts'
+import { type Capabilities, declaresExtension, skillsExtension } from '../../core/call.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { servedExtensions } from '../../wire/defined-members.ts'
 
@@ -17,16 +17,20 @@ const maxShortAdvice = 1_200
 /** How much of that may name the servers whose instructions are left out. */
 const maxNotice = 500
 
-export function joinOffers(servers: readonly ServerOffers[], isShort = false): Offers {
+export function joinOffers(servers: readonly ServerOffers[], { isShort = false, hasSkills = false } = {}): Offers {
   const extensions = servedExtensions.filter((name) =>
-    servers.some(({ capabilities }) => declaresExtension(capabilities, name)),
+    name === skillsExtension ? hasSkills : servers.some(({ capabilities }) => declaresExtension(capabilities, name)),
   )
   const capabilities = {
     ...(servers.some(runTasks) && { tasks: servedTasks }),
-    ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((name) => [name, {}])) }),
+    ...(extensions.length > 0 && {
+      extensions: Object.fromEntries(extensions.map((name) => [name, extensionSettings[name] ?? {}])),
+    }),
   }
   return { capabilities, instructions: joinInstructions(servers, isShort ? maxShortAdvice : maxAdviceOfAll) }
 }
+
+const extensionSettings: Readonly<Record<string, object>> = { [skillsExtension]: { directoryRead: true } }
 
 /** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }

@@ -282,6 +282,7 @@ export class ServerListing implements AsyncDisposable {
       resources: or('resource', 'resources'),
       templates: or('template', 'templates'),
       prompts: or('prompt', 'prompts'),
+      skills: or('skill', 'skills'),
       exactSchemas: tools === lists.tools ? lists.exactSchemas : descriptors?.exactSchemas,
     }
   }

@@ -1,9 +1,10 @@
-import { type Call, type Handler, ownerKey } from '../../core/call.ts'
+import { type Call, type Capabilities, type Handler, ownerKey, skillsExtension } from '../../core/call.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Definition, Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
+import { hasListedContent, skillFiles } from '../../core/skills.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
@@ -43,6 +44,8 @@ export interface ForwardingPort {
   answered(ms: number): void
   /** Called when a call failed. */
   failed(error: unknown): void
+  /** Called when the server's listing has turned out not to be current. */
+  outdated(): void
   /** Called if a call failed because the server's message exceeds a limit. */
   exceeded(limit: LimitExceeded, method: string, name: string): void
 }
@@ -71,7 +74,7 @@ export class EntryForwarder {
     this.#port = port
   }
 
-  entries({ capabilities, exactSchemas, tools, resources, templates, prompts }: Descriptors): Entry[] {
+  entries({ capabilities, exactSchemas, tools, resources, templates, prompts, skills = [] }: Descriptors): Entry[] {
     const { name: server, config, defaults } = this.#server
     const { subscriptions } = this.#port
     const { include, exclude } = config.tools
@@ -87,6 +90,7 @@ export class EntryForwarder {
         const name = definition[key] as string
         const request = about(name, definition)
         const isTask = asRecord(definition.execution).taskSupport === 'required'
+        const forward = (call: Call) => (isTask ? this.#forwardAsTask(request, call) : this.#forward(request, call))
         return {
           kind,
           server,
@@ -95,19 +99,43 @@ export class EntryForwarder {
           verbatim: definition === listed ? undefined : listed,
           exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
           traits: traitsOf(kind, name, definition, { server, config, defaults }),
-          run: (call) => (isTask ? this.#forwardAsTask(request, call) : this.#forward(request, call)),
-          relay: kind === 'tool' ? (method, call) => this.#relay(method, call) : undefined,
+          run: kind === 'skill' ? async (call) => this.#checkedFile(call, await forward(call)) : forward,
+          relay: relays[kind],
           complete: ref && capabilities.completions !== undefined ? this.#completion(ref(name)) : undefined,
           subscribe: key.startsWith('uri') ? (...params) => subscriptions.subscribe(...params) : undefined,
         }
       }
+    }
+    const relays: Partial<Record<Kind, Entry['relay']>> = {
+      tool: (method, call) => this.#relay(method, call),
+      skill: readsFolders(capabilities) ? (_, call) => this.#readFolder(call) : undefined,
     }
     return [
       ...tools.filter(isWanted).flatMap(entry('tool', 'name', aboutTool)),
       ...resources.flatMap(entry('resource', 'uri', aboutResource)),
       ...templates.flatMap(entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri }))),
       ...prompts.flatMap(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
+      ...skills.flatMap(entry('skill', 'uri', aboutResource)),
     ]
+  }
+
+  /** A file of a skill that was read. Throws unless it is the one that the skill's definition lists. */
+  #checkedFile({ entry, input: { uri = entry.name } }: Call, result: Result): Result {
+    const files = skillFiles(entry.definition)
+    const file = files?.find((one) => one.uri === uri)
+    const { value } = result.body
+    if (!files || value.resultType === 'input_required') return result
+    if (file && hasListedContent(file, value)) return result
+    this.#port.outdated()
+    const { name: server } = this.#server
+    const sentence = `${server} returned other content for ${quote(uri)} than its skill lists. Its skills are listed again; read the skill again.`
+    throw unansweredError('resources/read', sentence, { server, requestOnly: true })
+  }
+
+  /** Reads a folder of a skill whose files are generated. */
+  async #readFolder(call: Call): Promise<Result> {
+    const result = await this.#forward(aboutFolder, call)
+    return { ...result, body: withServedUris(result.body, this.#servedLazily(call), urisOfFolder) }
   }
 
   async #forward(about: About, call: Call): Promise<Result> {
@@ -351,6 +379,14 @@ const aboutPrompt = (name: string): About => {
   return ({ input }) => ({ method: 'prompts/get', name, members: [start, input.arguments.bytes] })
 }
 
+const aboutFolder: About = ({ entry, input: { uri = entry.name } }) => ({
+  method: 'resources/directory/read',
+  members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)],
+})
+
+const readsFolders = ({ extensions }: Capabilities): boolean =>
+  asRecord(asRecord(extensions)[skillsExtension]).directoryRead === true
+
 const aboutResource = (name: string): About => {
   return ({ input: { uri = name } }) => {
     return { method: 'resources/read', name: uri, members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)] }
@@ -425,6 +461,11 @@ function* urisOfResult(bytes: Buffer): Generator<Buffer> {
     if (key === 'contents') for (const content of blocksOf(value)) yield* urisOfResource(content)
     if (key === 'messages') for (const message of blocksOf(value)) yield* urisOfMessage(message)
   }
+}
+
+function* urisOfFolder(bytes: Buffer): Generator<Buffer> {
+  const listed = unambiguous(bytes, ['resources']).get('resources')
+  if (listed) for (const resource of blocksOf(listed)) yield* urisOfResource(resource)
 }
 
 function* urisOfMessage(message: Buffer): Generator<Buffer> {

@@ -187,6 +187,7 @@ describe('V1, B2: a call to a stateless server', () => {
       subscriptions: { subscribe: async () => Promise.reject(new Error('unused')) } as unknown as UpstreamSubscriptions,
       answered() {},
       failed() {},
+      outdated() {},
       exceeded() {},
     })
     const [entry] = forwarder.entries(descriptors as unknown as Descriptors) as [Entry]

@@ -209,6 +209,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const ask = asking(originOf(toolway), reader.key)
     for (const [path, api, what] of [
       ['/pins', 'pins', 'the definitions'],
+      ['/skills', 'skills', 'the skills'],
       ['/keys', 'keys', 'API keys'],
       ['/pins/probe.echo', 'pins/probe.echo', 'the definitions'],
       ['/audit', 'audit', 'the audit log'],

@@ -18,6 +18,7 @@ import { createScenePlayground } from './playground.ts'
 import { createScenePolicy } from './policy.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
+import { sceneSkill, sceneSkillView } from './skills.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
 
 const page = <T>(all: readonly T[], cursor: string | undefined, limit: number) => {
@@ -116,6 +117,8 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     },
     tool: async (_, name) => toolCalled(name),
     ...scenePins(scene, now),
+    skills: () => ({ skills: scene.name === 'empty' ? [] : [sceneSkillView] }),
+    skill: async () => sceneSkill,
     ...sceneInbox(scene, now, (listener) => approvalListeners.add(listener)),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),

@@ -16,6 +16,8 @@ const paths = [
   '/tools/browser__navigate?view=who',
   '/tools?view=resources&entry=toolway://github/repo://{owner}/{name}',
   '/tools?view=prompts&entry=github__review',
+  '/skills',
+  '/skills/skill:%2F%2Fgithub%2Facme%2Frelease-notes%2FSKILL.md',
   '/pins',
   '/pins/browser.navigate',
   '/chat',
@@ -38,6 +40,7 @@ const lists = [
   '/',
   '/servers',
   '/tools',
+  '/skills',
   '/pins',
   '/calls',
   '/approvals',
@@ -211,6 +214,6 @@ inBrowser('G10: every page', () => {
       expect(await page.getByRole('heading', { name: 'Only admins can see' }).count(), path).toBe(0)
       for (const link of (await links()) as string[]) seen.add(link)
     }
-    expect([...seen].filter((link) => /^\/(?:pins|keys|audit|config)(?:\/|$)/.test(link))).toEqual([])
+    expect([...seen].filter((link) => /^\/(?:skills|pins|keys|audit|config)(?:\/|$)/.test(link))).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 /** The current page. Filters and time ranges are not part of it, because they are in the query. */
 export type Route =
   | { readonly page: PageName | 'sign-in' | 'not-found' }
-  | { readonly page: 'servers' | 'tools' | 'pins'; readonly name: string }
+  | { readonly page: 'servers' | 'tools' | 'skills' | 'pins'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
@@ -9,6 +9,7 @@ export const pages = [
   'overview',
   'servers',
   'tools',
+  'skills',
   'pins',
   'chat',
   'calls',
@@ -21,6 +22,7 @@ export const pages = [
 
 /** The pages of which users without admin rights see nothing, and what the pages show. */
 export const adminPages: Readonly<Partial<Record<Route['page'], string>>> = {
+  skills: 'the skills',
   pins: 'the definitions',
   keys: 'API keys',
   audit: 'the audit log',
@@ -38,7 +40,7 @@ export function parseRoute(path: string): Route {
   if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'not-found' }
   const item = decode(rest)
   if (item === undefined) return { page: 'not-found' }
-  if (page === 'servers' || page === 'tools' || page === 'pins') return { page, name: item }
+  if (page === 'servers' || page === 'tools' || page === 'skills' || page === 'pins') return { page, name: item }
   if (page === 'calls') return { page, id: item }
   if (page === 'errors') return { page, code: item }
   return { page: 'not-found' }

@@ -8,6 +8,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   overview: 'Overview',
   servers: 'Servers',
   tools: 'Tools',
+  skills: 'Skills',
   pins: 'Definitions',
   chat: 'Chat',
   calls: 'Calls',

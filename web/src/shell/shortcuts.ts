@@ -7,6 +7,7 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
   overview: 'o',
   servers: 's',
   tools: 't',
+  skills: 'l',
   pins: 'd',
   chat: 'h',
   calls: 'c',

@@ -22,7 +22,7 @@ import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 import { DiffLines, Findings } from './definition-lines.tsx'
 
-const note = 'Definitions of tools, prompts and instructions, compared with those that were approved.'
+const note = 'Definitions of tools, prompts, skills and instructions, compared with those that were approved.'
 
 export function Pins() {
   const text = query.value.get('q') ?? ''
@@ -217,7 +217,7 @@ const pinColumns: readonly Column<PinView>[] = [
 
 /** The label with invisible characters spelt out, as in the name. */
 export const shownLabel = ({ kind, server, name }: PinView): string =>
-  kind === 'instructions' ? `instructions:${server}` : `${kind === 'prompt' ? 'prompt:' : ''}${server}.${name}`
+  kind === 'instructions' ? `instructions:${server}` : `${kind === 'tool' ? '' : `${kind}:`}${server}.${name}`
 
 /** Reloads when the inbox changes, because definitions that wait for a decision are in it. */
 export const useReloadOnInboxChange = (pins: Pick<Resource<unknown>, 'reload'>): void =>
