@@ -57,6 +57,7 @@ function createTestAdmin() {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
     series: async (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
     stats: async (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
+    previewOverride: async () => ({ definition: { name: 'read' }, tokens: 5, own: 10, problems: [] }),
     search: () => ({ hits: [{ kind: 'server', name: 'files', detail: 'Files' }] }),
     servers: () => [views.server],
     server(_, name) {

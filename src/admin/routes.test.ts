@@ -40,6 +40,7 @@ const edit = { add: { input: 'node server.js' } }
 const bodies: Record<string, object> = {
   session: { token: 'operator' },
   'tools/{name}/call': { arguments: {} },
+  'tools/{name}/preview': { override: { name: 'look' } },
   'approvals/{id}': { decision: 'deny', reason: 'No.' },
   'playground/{ask}/answer': { error: 'no' },
   completions: { kind: 'prompt', name: 'p', argument: { name: 'a', value: '' } },

@@ -330,7 +330,7 @@ export class EventFormat {
       this.#names.clear()
       this.#subjects.clear()
     }
-    const { address, agent, anonymous, kind, operation, principal, server, tool, write } = event
+    const { address, agent, anonymous, kind, operation, principal, served, server, tool, write } = event
     const key = tool ?? operation
     const known = this.#subjects.get(key)
     if (known && isSameSubject(known.subject, event)) return known
@@ -342,7 +342,7 @@ export class EventFormat {
       kind: kind === undefined ? '' : `,"kind":"${kind}"`,
       operation: `,"operation":${this.#quote(operation, maxText)}`,
       principal: `,"principal":${this.#quote(principal, maxText)}`,
-      server: this.#name(event, ',"server":', server),
+      server: this.#name(event, ',"served":', served) + this.#name(event, ',"server":', server),
       tool: `${this.#name(event, ',"tool":', tool, maxTool)},"write":${write}}`,
     }
     if (key.length <= maxText) setBounded(this.#subjects, key, written, maxRemembered)
@@ -376,6 +376,7 @@ interface WrittenSubject {
   readonly kind: string
   readonly operation: string
   readonly principal: string
+  /** The server, after the tool's name for callers. */
   readonly server: string
   /** The tool, and whether the operation writes. */
   readonly tool: string
@@ -390,6 +391,7 @@ const isSameSubject = (one: AuditSubject, other: AuditSubject): boolean =>
   one.operation === other.operation &&
   one.kind === other.kind &&
   one.server === other.server &&
+  one.served === other.served &&
   one.tool === other.tool &&
   one.write === other.write &&
   one.brief === other.brief

@@ -117,9 +117,10 @@ export class Catalog implements ViewedCatalog, Disposable {
     return summariesOf(this.snapshot().items, this.sources.values())
   }
 
-  /** Every entry of the kind, regardless of permissions. */
+  /** Every entry of the kind, regardless of permissions, also if it is hidden from lists. */
   everything(kind: Kind): readonly Served[] {
-    return this.snapshot().items[kind]
+    const { allTools, items } = this.snapshot()
+    return kind === 'tool' ? allTools : items[kind]
   }
 
   /** The tools that an exposure mode shows to a client that has all permissions. */

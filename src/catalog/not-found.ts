@@ -1,6 +1,6 @@
 import type { Served } from '../core/access.ts'
 import type { Denial } from '../core/decision.ts'
-import type { Kind } from '../core/entry.ts'
+import { type Kind, seenName } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
@@ -110,9 +110,9 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
 }
 
 const servedName = ({ name }: Item): string => name
-export const ownNameOf = ({ entry }: Item): string => entry.name
+export const ownNameOf = ({ entry }: Item): string => seenName(entry)
 
-const itemSpellings = [servedName, ({ entry }: Item) => `${entry.server}.${entry.name}`, ownNameOf]
+const itemSpellings = [servedName, ({ entry }: Item) => `${entry.server}.${seenName(entry)}`, ownNameOf]
 
 function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
@@ -131,7 +131,7 @@ interface Evened {
 
 /** The items with normalized names for comparison. Cached per list, so that repeated wrong names cost little. */
 const evenedOf = memoizeByObject((items: readonly Item[]): readonly Evened[] =>
-  items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) })),
+  items.map((item) => ({ item, served: evenly(item.name), own: evenly(seenName(item.entry)) })),
 )
 
 const evenly = (name: string): string =>

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { EntryOverride } from '../core/entry.ts'
 import { SnapshotBuilder } from './snapshot.ts'
 import { fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
@@ -30,7 +31,8 @@ test('F1: a definition is served verbatim and in its own order, but for its name
 })
 
 test('F1: a server cannot forge our keys', () => {
-  const _meta = { 'dev.toolway/source': 'native', 'dev.toolway/server': 'native', 'dev.toolway/stale': true, x: 1 }
+  const ours = { 'dev.toolway/source': 'native', 'dev.toolway/server': 'native', 'dev.toolway/tags': ['a'] }
+  const _meta = { ...ours, 'dev.toolway/stale': true, x: 1 }
   expect(definitionOf({ _meta })._meta).toEqual({
     x: 1,
     'dev.toolway/source': 'forwarded',
@@ -99,4 +101,37 @@ test('F4: a change of one server makes a new snapshot and leaves the others’ i
   const after = merge.snapshot()
   expect(after.items.tool.map(({ name }) => name)).toEqual(['a__x', 'b__y', 'b__z'])
   expect(after.items.tool[0]).toBe(before.items.tool[0])
+})
+
+/** A source whose tools have overrides, by their names. */
+function overriddenSource(server: string, overrides: Readonly<Record<string, Partial<EntryOverride>>>) {
+  const source = fakeSource(server, { tools: Object.keys(overrides) })
+  const complete: EntryOverride['complete'] = (args) => args
+  const entries = source.entries().map((entry) => ({
+    ...entry,
+    override: { hidden: false, tags: [], check() {}, complete, ...overrides[entry.name] },
+  }))
+  return { ...source, entries: () => entries }
+}
+
+test("V15: a renamed tool is listed under its new name, and found by the server's name too", () => {
+  const sources = [overriddenSource('a', { x: { name: 'y', tags: ['t'] } }), fakeSource('b', { tools: ['x', 'y'] })]
+  const log = keepingLog()
+  const flat = new SnapshotBuilder({ sources, naming: namingOf({ strategy: 'flat' }), log }).snapshot()
+  expect(flat.items.tool.map(({ name }) => name)).toEqual(['y', 'x', 'b__y'])
+  expect(log.lines.map(({ facts }) => facts)).toEqual([
+    { kind: 'tool', server: 'b', name: 'y', wanted: 'y', served: 'b__y', winner: { server: 'a', name: 'y' } },
+  ])
+  const [item] = flat.items.tool
+  expect(item?.definition).toMatchObject({ name: 'y', _meta: { 'dev.toolway/tags': ['t'] } })
+  expect([...(flat.registry.get('a')?.tool.keys() ?? [])]).toEqual(['y', 'x'])
+  expect(flat.registry.get('a')?.tool.get('x')).toBe(item)
+})
+
+test('V15: a hidden tool is known by its names, and in no list', () => {
+  const sources = [overriddenSource('a', { x: { hidden: true }, y: {} })]
+  const { items, allTools, byName } = new SnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() }).snapshot()
+  expect(items.tool.map(({ name }) => name)).toEqual(['a__y'])
+  expect(allTools.map(({ name }) => name)).toEqual(['a__y', 'a__x'])
+  expect(byName.tool.has('a__x')).toBe(true)
 })

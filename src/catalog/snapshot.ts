@@ -1,7 +1,7 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Served } from '../core/access.ts'
 import { pageOf } from '../core/apps.ts'
-import type { Definition, Entry, Kind } from '../core/entry.ts'
+import { type Definition, type Entry, type Kind, seenName } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { skillFiles } from '../core/skills.ts'
 import { metaSource, type Source } from '../core/source.ts'
@@ -21,6 +21,8 @@ import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 export interface CatalogSnapshot {
   /** The items in list order: meta-tools, native tools, then servers in configuration order. */
   readonly items: PerKind<readonly Item[]>
+  /** The tools, also those that the operator has removed from lists and search. */
+  readonly allTools: readonly Item[]
   readonly byName: PerKind<ReadonlyMap<string, Item>>
   /** The items by source, and then by the name that the source gave the entry. Used to resolve spellings. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
@@ -41,6 +43,7 @@ export function buildSnapshot(
   const uriOf = uriRule(parts, names.resource)
   const registry = new Map(parts.map((part) => [part.source.name, perKind(() => new Map<string, Item>())]))
   const byName = perKind(() => new Map<string, Item>())
+  const hidden: Item[] = []
   const items = perKind((kind) => {
     const listed: Item[] = []
     let at = 0
@@ -52,15 +55,18 @@ export function buildSnapshot(
         const label = { name, origin: source.origin, stale, page: servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
         // The claim to an entry's own name comes before the claims to its aliases, so the item is known here.
-        const item = alias ? renameItem(known.get(entry.name) as Item, name) : itemOf(entry, label)
-        if (!alias) listed.push(item)
+        const item = alias ? renameItem(known.get(seenName(entry)) as Item, name) : itemOf(entry, label)
+        if (!alias) (entry.override?.hidden ? hidden : listed).push(item)
         byName[kind].set(name, item)
         known.set(own, item)
+        // A renamed tool can still be called by its server's name for it.
+        if (own !== entry.name && !alias) known.set(entry.name, item)
       }
     }
     return listed
   })
-  return { items, byName, registry, uriOf }
+  const allTools = hidden.length === 0 ? items.tool : [...items.tool, ...hidden]
+  return { items, allTools, byName, registry, uriOf }
 }
 
 /** Creates `uriOf`. A listed resource may keep its URI; for others, only the server name shows where to read them. */
@@ -127,13 +133,14 @@ export function readSourcePart(source: Source, choose: Choose, warn: Warn): Sour
   const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
   for (const entry of source.entries()) {
-    const { kind, name } = entry
+    const { kind } = entry
+    const name = seenName(entry)
     if (claims[kind].has(name)) {
       warn({ server: source.name, kind, name }, 'a server lists the same name twice; serving the first')
       continue
     }
     const claim = { server: source.name, tier: tierOf(source), priority: source.priority, entry }
-    claims[kind].set(name, { ...claim, name, choice: choose(entry) })
+    claims[kind].set(name, { ...claim, name, choice: choose(name === entry.name ? entry : { ...entry, name }) })
     for (const alias of entry.aliases ?? []) {
       if (claims[kind].has(alias)) continue
       claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
@@ -249,7 +256,7 @@ const kindNameField: Readonly<Record<Kind, string>> = {
   skill: 'uri',
 }
 
-const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
+const ourKeys = new Set(['source', 'server', 'stale', 'flags', 'tags'].map((word) => `dev.toolway/${word}`))
 
 /** Returns the scanner's findings in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
@@ -300,6 +307,7 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
   }
   meta['dev.toolway/source'] = label.origin
   meta['dev.toolway/server'] = entry.server
+  if (entry.override && entry.override.tags.length > 0) meta['dev.toolway/tags'] = entry.override.tags
   if (label.stale) meta['dev.toolway/stale'] = true
   if (flags.length > 0) meta['dev.toolway/flags'] = flags
   const files = entry.kind === 'skill' ? skillFiles(entry.definition) : undefined

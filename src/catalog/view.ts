@@ -242,7 +242,7 @@ export class CatalogView implements View {
     const own = this.#entryOf('tool', this.#catalog.pages.lastServer(this.#caller) ?? '', name)
     // The page means its own server's tool, also if the caller may not use that.
     if (own.length > 0) return this.#usable(own)[0]
-    const namesakes = this.list('tool').filter(({ entry }) => entry.name === name)
+    const namesakes = this.list('tool').filter(({ entry }) => entry.name === name || entry.override?.name === name)
     return this.#only('tool', name, namesakes)
   }
 

@@ -1,5 +1,6 @@
 import type { Served } from '../core/access.ts'
 import type { ChatRequest, OfferedTool } from '../core/chat.ts'
+import { seenName } from '../core/entry.ts'
 import { quote } from '../lib/message-text.ts'
 import { didYouMean } from '../lib/similar-text.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
@@ -41,8 +42,8 @@ export class ToolSet {
 }
 
 const toolSpellings = ({ entry }: Served): readonly string[] => [
-  entry.name,
-  ...['.', '::', '/', '__'].map((separator) => `${entry.server}${separator}${entry.name}`),
+  seenName(entry),
+  ...['.', '::', '/', '__'].map((separator) => `${entry.server}${separator}${seenName(entry)}`),
 ]
 
 /** A tool from the catalog; undefined if its schema does not describe an object. */

@@ -205,8 +205,9 @@ export async function findForCommand(
       name = tool.name
       // What the scanner finds in it may depend on the other tools.
       if (tool.flags.length > 0) await fetchTools()
-      const { server, definition, verbatim } = tool
-      return { name, definition, entry: { kind: 'tool', server, name: tool.tool, definition, verbatim } } as Served
+      const { server, definition, verbatim, override } = tool
+      const entry = { kind: 'tool', server, name: tool.tool, definition, verbatim, ...(override && { override }) }
+      return { name, definition, entry } as Served
     },
   }
   return {

@@ -40,6 +40,8 @@ interface SchemaDefinition {
   readonly in?: Schema
   readonly options?: readonly Schema[]
   readonly shape?: Readonly<Record<string, Schema>>
+  /** The schema of members that are not in the shape. */
+  readonly catchall?: Schema
   readonly valueType?: Schema
   readonly element?: Schema
 }
@@ -81,8 +83,8 @@ function kindOf(schemas: readonly Schema[]): SecretKind | undefined {
 }
 
 const childrenOf = (schemas: readonly Schema[], key: string | number): readonly Schema[] =>
-  schemas.flatMap(unwrap).flatMap(({ shape, valueType, element }) => {
-    const child = shape ? (Object.hasOwn(shape, key) ? shape[key] : undefined) : (valueType ?? element)
+  schemas.flatMap(unwrap).flatMap(({ shape, catchall, valueType, element }) => {
+    const child = shape ? (Object.hasOwn(shape, key) ? shape[key] : catchall) : (valueType ?? element)
     return child ? [child] : []
   })
 

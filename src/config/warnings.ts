@@ -1,4 +1,5 @@
 import { isSecretName } from '../core/secret-name.ts'
+import { annotatedReads } from '../core/tool-overrides.ts'
 import { isLoopback } from '../lib/url.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
@@ -183,8 +184,9 @@ export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpSe
   const servers = Object.entries(mcpServers).filter(([, { disabled }]) => !disabled)
   return [
     ...cache.tools.map((tool) => `${tool} (cache.tools)`),
-    ...servers.flatMap(([name, { readTools, trustAnnotations }]) => [
+    ...servers.flatMap(([name, { readTools, tools, trustAnnotations }]) => [
       ...readTools.map((tool) => `${name}.${tool} (mcpServers.${name}.readTools)`),
+      ...annotatedReads(tools).map((tool) => `${name}.${tool} (mcpServers.${name}.tools)`),
       ...(trustAnnotations ? [`tools of ${name} with readOnlyHint (mcpServers.${name}.trustAnnotations)`] : []),
     ]),
   ]

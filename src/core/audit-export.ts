@@ -16,7 +16,7 @@ export const jsonLine = (row: object): string => harmlessJson(JSON.stringify(row
 export const csvHeading =
   'time,agent,principal,address,operation,server,tool,kind,write,decision,reason,rule,code,is_error,latency_ms,' +
   'requested,returned,tokens,call,parent,ended,arguments,lane,seq,' +
-  'anonymous,asked,detail,approval,approver,attempts,findings,suppressed,target,available'
+  'anonymous,asked,detail,approval,approver,attempts,findings,suppressed,target,available,served'
 
 /** The heading for archived records, which may come from any host. */
 export const archiveCsvHeading = `${csvHeading},host,replica`

@@ -30,6 +30,8 @@ export interface AuditSubject {
   readonly server?: string
   /** The entry's own name (tool, prompt, URI, URI template), or the name that was not found. */
   readonly tool?: string
+  /** The name that callers see, if the operator has changed it (V15). */
+  readonly served?: string | undefined
   /** For meta-tools: the server that the caller named. */
   readonly target?: string | undefined
   readonly write: boolean
@@ -38,7 +40,7 @@ export interface AuditSubject {
 }
 
 export interface AuditBegin extends AuditSubject {
-  /** The arguments as the caller sent them; the audit writer redacts them. */
+  /** The arguments as the caller sent them, with the operator's own; the audit writer redacts them. */
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 

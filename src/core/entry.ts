@@ -1,3 +1,4 @@
+import type { Json } from '../json/json.ts'
 import type { Call, Caller, Handler } from './call.ts'
 import type { Result } from './result.ts'
 import type { ServerSummary } from './source-status.ts'
@@ -14,11 +15,13 @@ export interface Entry {
   readonly aliases?: readonly string[]
   /** The source's definition without hidden characters. */
   readonly definition: Definition
-  /** The original definition, if it had hidden characters, or one with more text. Pinning and scanning use it. */
+  /** The original definition, if it had hidden characters, is overridden, or has more text. Pinning and scanning use it. */
   readonly verbatim?: Definition
   /** The input schema with `ExactNumber`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
+  /** What the operator has changed (V15). `name` and `verbatim` stay the source's, which rules, pins and audit use. */
+  readonly override?: EntryOverride | undefined
   /** The description for a caller that sees these servers, if it depends on the servers. `name` is the listed name. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   /** Set if the entry validates its own arguments, with better messages than those of schema validation. */
@@ -31,6 +34,21 @@ export interface Entry {
   /** Forwards a request, with params in `input.rest`, about something that an earlier call started, such as a task. */
   relay?(method: string, call: Call): Promise<Result>
 }
+
+export interface EntryOverride {
+  /** The name that callers see, if it is not the source's. */
+  readonly name?: string | undefined
+  /** Whether the entry is in no list and no search, although it can be called. */
+  readonly hidden: boolean
+  readonly tags: readonly string[]
+  /** Throws INVALID_ARGUMENTS if the caller sets an argument that it may not set. */
+  check(args: Readonly<Record<string, unknown>>): void
+  /** The arguments that the source gets. */
+  complete(args: Json<Record<string, unknown>>): Json<Record<string, unknown>>
+}
+
+/** The name of an entry on its server, as callers see it. */
+export const seenName = ({ name, override }: Pick<Entry, 'name' | 'override'>): string => override?.name ?? name
 
 export interface Definition {
   readonly description?: string

@@ -18,10 +18,11 @@ export const validate =
   (check: Validate): CallCheck =>
   (call) => {
     call.admit?.()
-    const { kind, definition, checksItself, exactSchema, server, name } = call.entry
+    const { kind, definition, checksItself, exactSchema, server, name, override } = call.entry
     if (kind !== 'tool' || checksItself || !definition.inputSchema) return undefined
     const { value, exact } = call.input.arguments
-    return check(exactSchema ?? definition.inputSchema, value, `${server}.${name}`, exact)
+    override?.check(value)
+    return check(exactSchema ?? definition.inputSchema, value, `${server}.${override?.name ?? name}`, exact)
   }
 
 /** Throws if it finds a forbidden path, SQL statement or URL; returns a promise only if the check is asynchronous. */

@@ -424,3 +424,42 @@ test('F11: a call is recorded and observed as the agent that its agent_id names'
   expect(observed).toEqual(expected)
   expect(records.map(({ agent }) => agent)).toEqual(expected.flatMap((agent) => [agent, agent]))
 })
+
+test("V15: the first check sees the caller's arguments; all else and the record have those that the server gets", async () => {
+  const seen: [string, unknown][] = []
+  const see = (what: string) => (call: { input: { arguments: Json } }) => {
+    seen.push([what, call.input.arguments.value])
+    return undefined
+  }
+  const { handle, records } = openPipeline({
+    validate: (_, args) => void seen.push(['validate', args]),
+    guards: new Map([['files', (args) => void seen.push(['guard', args])]]),
+    cache: (call, next) => {
+      see('cache')(call)
+      return next(call)
+    },
+  })
+  const override = {
+    ...{ name: 'look', hidden: false, tags: [] },
+    check: (args: object) => void seen.push(['check', args]),
+    complete: () => Json.of<Record<string, unknown>>({ a: 1, b: 2 }),
+  }
+  const run = async (call: { input: { arguments: Json } }) => {
+    see('run')(call)
+    return textResult('done')
+  }
+  const input = { arguments: Json.of({ a: 1 }), meta: {} }
+  await handle(callOf({ input, entry: entryOf({ run, override, definition: { inputSchema: { type: 'object' } } }) }))
+  const all = { a: 1, b: 2 }
+  expect(seen.slice(0, 4)).toEqual([
+    ['check', { a: 1 }],
+    ['validate', { a: 1 }],
+    ['guard', all],
+    ['cache', all],
+  ])
+  expect(seen.at(-1)).toEqual(['run', all])
+  expect(records).toMatchObject([
+    { tool: 'read', served: 'look', arguments: all },
+    { tool: 'read', served: 'look', decision: 'ALLOW' },
+  ])
+})

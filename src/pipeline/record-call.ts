@@ -3,7 +3,7 @@ import type { Access, LookupOptions, Page, View } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
 import { type Call, type CallCheck, type Caller, type Handler, waitedMs } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
-import type { Entry, Kind } from '../core/entry.ts'
+import type { Entry, EntryOverride, Kind } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { type AuditedEnding, type CallOutcome, endOfError, endOfResult } from '../core/outcome.ts'
 import { metaSource } from '../core/source.ts'
@@ -41,12 +41,13 @@ export const recordCall =
     const operation = options.operation ?? operations[asked.entry.kind]
     const observation = beginObserved(watch, asked, operation)
     const { call } = observation ?? { call: asked }
+    const completed = call.entry.override === undefined ? call : withAllArguments(call, call.entry.override)
     let outcome = unknownOutcome
     try {
       const decision = decided(call, operation, options)
       const note = decision.allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
       const subject = subjectOf(call, operation, note !== undefined)
-      const begun = audit.begin({ ...subject, arguments: argumentsOf(call) })
+      const begun = audit.begin({ ...subject, arguments: argumentsOf(completed) })
       if (begun) await begun
       const start = performance.now()
       if (call.trail) call.trail.decided = start
@@ -54,11 +55,14 @@ export const recordCall =
         audit.end({ ...subject, ...ending, ...note, ...whatTrailTells(call), latency_ms: since(start, call) })
       try {
         if (!decision.allowed) return await refuse(call, decision)
+        // The first check validates the arguments that the caller sent; all else sees those that the server gets.
+        let checked = call
         for (const check of checks) {
-          const waiting = check(call)
+          const waiting = check(checked)
           if (waiting) await waiting
+          checked = completed
         }
-        const result = await next(call)
+        const result = await next(completed)
         const end = endOfResult(result, decision.rule)
         outcome = end.outcome
         // Avoid a needless `await`, which would delay the result: reads rarely have anything to wait for.
@@ -78,6 +82,11 @@ export const recordCall =
       if (observation) endObserved(watch, observation, outcome)
     }
   }
+
+const withAllArguments = (call: Call, override: EntryOverride): Call => ({
+  ...call,
+  input: { ...call.input, arguments: override.complete(call.input.arguments) },
+})
 
 const unknownOutcome: CallOutcome = { kind: 'failed' }
 
@@ -132,6 +141,7 @@ function subjectOf({ id, parent, caller, entry, input }: Call, operation: Operat
     kind: entry.kind,
     server: entry.server,
     tool: entry.name,
+    served: entry.override?.name,
     target: entry.server === metaSource ? targetOf(input) : undefined,
     write: mayWrite(entry, operation),
     brief: refused ? true : undefined,

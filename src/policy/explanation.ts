@@ -47,6 +47,8 @@ export interface Why extends Explanation {
   readonly agent: string
   readonly server: string
   readonly tool: string
+  /** The tool's name for callers, if the operator has changed it. */
+  readonly served?: string | undefined
 }
 
 /** The conditions that still apply to an allowed call, in this order: limits, then approval by a person. */

@@ -80,3 +80,19 @@ test('G7: an agent named default that is not the default agent is a warning that
   expect(doubtsOf({ agents, defaults: { agent: 'default' } })).toEqual([])
   expect(doubtsOf({ agents, defaults: { denyOnMissingAgent: false } })).toEqual([])
 })
+
+test('V15: a rule that names a tool as callers see it is a warning that says what to write', () => {
+  const tools = { create_issue: { name: 'file_bug' }, list: { name: 'open' }, open: {} }
+  const doubts = doubtsOf({
+    mcpServers: { github: { command: 'x', tools, approve: ['file_bug'], readTools: ['open'] } },
+    agents: { a: { allow: { servers: ['github'] }, deny: { tools: { github: ['file_bug', 'create_issue'] } } } },
+    policy: { blockedTools: ['github.file_bug', 'github.create_issue'] },
+    limits: { tools: { 'github.file_bug': 1 } },
+  })
+  const advice = 'github.file_bug is a name for callers only; rules name the tool github.create_issue'
+  expect(doubts).toEqual(
+    ['policy.blockedTools[0]', 'agents.a.deny.tools.github[0]', 'mcpServers.github.approve[0]']
+      .concat('limits.tools.github.file_bug')
+      .map((key) => `${key}: ${advice}`),
+  )
+})

@@ -1,5 +1,6 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { metaSource } from '../core/source.ts'
+import { annotatedReads, toolOverrides } from '../core/tool-overrides.ts'
 import { skeletonOf } from '../lib/characters.ts'
 import { didYouMean } from '../lib/similar-text.ts'
 import { compilePattern } from '../lib/wildcard.ts'
@@ -17,6 +18,7 @@ export const policyWarnings = (config: Config): readonly string[] => [
 const settingWarnings: readonly ((config: Config) => string[])[] = [
   misspeltServerTools,
   uselessApprovals,
+  rulesForNewNames,
   unknownAgents,
   openAgents,
   falseDefaultAgent,
@@ -31,6 +33,39 @@ function misspeltServerTools({ mcpServers }: Config): string[] {
     const lists = { approve, readTools, idempotentTools, 'tools.include': include, 'tools.exclude': exclude }
     return Object.entries(lists).flatMap(([list, names]) => toolNameWarnings(`mcpServers.${name}.${list}`, name, names))
   })
+}
+
+/** Warnings about rules that name a tool as callers see it: rules apply to the server's own names. */
+function rulesForNewNames({ mcpServers, agents, policy, limits, cache, chat }: Config): string[] {
+  const renamed = new Map<string, string>()
+  for (const [server, { tools }] of Object.entries(mcpServers)) {
+    const overrides = toolOverrides(tools)
+    for (const [tool, { name }] of overrides)
+      if (name !== undefined && !overrides.has(name)) renamed.set(`${server}.${name}`, `${server}.${tool}`)
+  }
+  if (renamed.size === 0) return []
+  const warn = (key: string, rule: string) =>
+    renamed.has(rule) ? [`${key}: ${rule} is a name for callers only; rules name the tool ${renamed.get(rule)}`] : []
+  const { allowedTools, blockedTools, requireAuth } = policy
+  const lists: Record<string, readonly string[]> = {
+    ...{ 'policy.allowedTools': allowedTools, 'policy.blockedTools': blockedTools, 'policy.requireAuth': requireAuth },
+    ...{ 'cache.tools': cache.tools, 'chat.approve': chat.approve },
+  }
+  for (const [agent, { allow, deny, approve = [] }] of Object.entries(agents)) {
+    lists[`agents.${agent}.approve`] = approve
+    for (const [effect, { tools }] of Object.entries({ allow, deny }))
+      for (const [server, names] of Object.entries(tools))
+        lists[`agents.${agent}.${effect}.tools.${server}`] = names.map((name) => `${server}.${name}`)
+  }
+  for (const [server, { approve, readTools, idempotentTools, tools }] of Object.entries(mcpServers)) {
+    const own = { approve, readTools, idempotentTools, 'tools.include': tools.include, 'tools.exclude': tools.exclude }
+    for (const [list, names] of Object.entries(own))
+      lists[`mcpServers.${server}.${list}`] = names.map((name) => `${server}.${name}`)
+  }
+  return [
+    ...Object.entries(lists).flatMap(([list, rules]) => inList(list, rules, warn)),
+    ...Object.keys(limits.tools).flatMap((rule) => warn(`limits.tools.${rule}`, rule)),
+  ]
 }
 
 /** Warnings about approvals that are never asked for. */
@@ -79,8 +114,9 @@ function falseDefaultAgent({ agents, defaults: { agent, denyOnMissingAgent } }: 
 }
 
 function serversWithoutReads({ mcpServers }: Config): string[] {
-  return Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
-    if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
+  return Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, tools, trustAnnotations }]) => {
+    const reads = [...readTools, ...annotatedReads(tools)]
+    if (disabled || !readOnly || reads.length > 0 || trustAnnotations) return []
     const help = 'list read-only tools in readTools, or set trustAnnotations: true to trust its readOnlyHint'
     return [`mcpServers.${name}.readOnly: none of its tools is known to be read-only, so none can be used; ${help}`]
   })

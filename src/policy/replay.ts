@@ -4,6 +4,7 @@ import type { Caller } from '../core/call.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import { builtInSources, metaSource } from '../core/source.ts'
+import { toolOverrides } from '../core/tool-overrides.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { matches } from '../lib/wildcard.ts'
 import { defaultAgent } from './agents.ts'
@@ -156,7 +157,8 @@ function missingBy(
 function isRead({ kind = 'tool', write }: PastCall, name: string, config: ServerConfig | undefined): boolean {
   if (kind !== 'tool') return true
   if (config === undefined) return !write
-  return matchesAny(config.readTools, name) || (config.trustAnnotations && !write)
+  const { readOnlyHint } = toolOverrides(config.tools).get(name)?.annotations ?? {}
+  return readOnlyHint ?? (matchesAny(config.readTools, name) || (config.trustAnnotations && !write))
 }
 
 const matchesAny = (patterns: readonly string[], name: string): boolean =>

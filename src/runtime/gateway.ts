@@ -45,7 +45,7 @@ import { Generations } from './generations.ts'
 import { identity } from './package-paths.ts'
 import { type GenerationContext, openProcessState, type ProcessState } from './process-state.ts'
 import { Reload } from './reload.ts'
-import { haveSameUrl, serversOf, whyUnserved } from './upstream-servers.ts'
+import { haveSameUrl, serversOf, updateServers, whyUnserved } from './upstream-servers.ts'
 
 type ListListeners = ReturnType<typeof createListeners<[kinds: ReadonlySet<Kind>, session?: string]>>
 
@@ -246,6 +246,7 @@ class RunningGateway {
     const next = buildGeneration(prepared, context, before)
     await startGeneration(next, before, this.#listeners)
     generations.replace(next)
+    updateServers(next)
     redactName.clear()
     unfinished.move()
     for (const [name, { server, builtFrom }] of before.servers) {

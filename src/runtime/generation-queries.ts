@@ -42,7 +42,7 @@ export async function explainDecision(
   const explanation = policy.explain(agent, entry, { authenticated })
   const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, agent, entry) : []
   const considered = [...explanation.considered, ...conditions]
-  return { agent, server: entry.server, tool: entry.name, ...explanation, considered }
+  return { agent, server: entry.server, tool: entry.name, served: entry.override?.name, ...explanation, considered }
 }
 
 /** Whether a spelling means chats, which rules and limits name like a tool although they are none. */

@@ -12,6 +12,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Isolation } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerFinding } from '../core/source-status.ts'
+import { toolOverrides } from '../core/tool-overrides.ts'
 import { schemaProblem } from '../policy/arguments/validate.ts'
 import { createOrphanReaper, type OrphanReaper } from '../process/orphan-reaper.ts'
 import { PluginsRefused } from '../tools/plugins/index.ts'
@@ -20,6 +21,7 @@ import { exceededFinding, findingsOfFailed, noKnownReads } from '../upstream/hea
 import { hidesEveryTool } from '../upstream/listing/definitions.ts'
 import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
+import { overrideProblems } from '../upstream/listing/overrides.ts'
 import { fingerprintOf } from '../upstream/listing/server-listing.ts'
 import type { OutputLine } from '../upstream/transports/stderr.ts'
 import { offersOAuth, statusOf } from '../upstream/transports/transport-errors.ts'
@@ -274,14 +276,23 @@ function systemErrorCode(thrown: unknown): string | undefined {
   return undefined
 }
 
-/** Warnings about read-only servers of whose tools, as they were last listed, none is known to be read-only. */
-export async function readOnlyWarnings({ mcpServers, stores }: Config): Promise<readonly string[]> {
+/**
+ * Warnings about servers, given their tools as they were last listed: about read-only ones of whose tools none is known
+ * to be read-only, and about overrides without effect.
+ */
+export async function listingWarnings({ mcpServers, stores }: Config): Promise<readonly string[]> {
   const store = descriptorStore(join(stores.path, 'catalog'))
   const warnings = Object.entries(mcpServers).map(async ([name, server]) => {
-    // Without these settings, no server has known reads, which is a warning of the policy.
-    if (server.disabled || (server.readTools.length === 0 && !server.trustAnnotations)) return []
-    const known = await store.load(name, fingerprintOf(server))
-    return hidesEveryTool(server, known?.tools ?? []) ? [`mcpServers.${name}.readOnly: ${noKnownReads(server)}`] : []
+    // Without any of these settings, no server has known reads, which is a warning of the policy.
+    const { readTools, trustAnnotations, tools } = server
+    const hasOverrides = toolOverrides(tools).size > 0
+    if (server.disabled || (readTools.length === 0 && !trustAnnotations && !hasOverrides)) return []
+    const { tools: listed = [] } = (await store.load(name, fingerprintOf(server))) ?? {}
+    const hidesAll = hidesEveryTool(server, listed)
+    return [
+      ...(hidesAll ? [`mcpServers.${name}.readOnly: ${noKnownReads(server)}`] : []),
+      ...overrideProblems(name, tools, listed),
+    ]
   })
   return (await Promise.all(warnings)).flat()
 }

@@ -1,4 +1,5 @@
 import { scanText } from '../catalog/scan/scan.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { memoize } from '../lib/memoize.ts'
@@ -41,11 +42,16 @@ export const buildServers = (
     }),
   )
 
+/** Applies the settings that servers take without a restart to those that were kept. */
+export function updateServers({ servers, loaded: { config } }: { servers: ConfiguredServers; loaded: LoadedConfig }) {
+  for (const [name, { server }] of servers) server.selectTools((config.mcpServers[name] as ServerConfig).tools)
+}
+
 function serverSettings(config: ServerConfig, { defaults, discovery, health }: Config) {
   const { maxEntries, maxListSize } = discovery
   return {
-    // Capturing happens in the pipeline: turning it on or off does not restart the server.
-    config: { ...config, capture: false } satisfies ServerConfig,
+    // These apply without a restart of the server: capturing happens in the pipeline, and `selectTools` selects tools.
+    config: { ...config, capture: false, tools: { include: [], exclude: [] } } satisfies ServerConfig,
     timeoutMs: defaults.timeout,
     maxTimeoutMs: defaults.maxTimeout,
     refreshMs: config.refresh ?? discovery.refresh,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../config/schema.ts'
 import { callOf } from '../core/call.fixture.ts'
 import { type Peer, uiExtension } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
@@ -491,6 +492,45 @@ test('F2: tools that the operator excludes are not in the catalog', async () => 
   })
   await server.ready()
   expect(names()).toEqual(['read', 'edit'])
+})
+
+test('V15, G8: other overrides change the entries and keep the connection', async () => {
+  const override = { description: 'Reads.', annotations: { readOnlyHint: true, idempotentHint: false } }
+  const { server, peers, warnings } = serverWith({
+    tools: () => ['read', 'edit'],
+    changes: { tools: { read: override } },
+  })
+  await server.ready()
+  const [read] = server.entries()
+  expect(read?.definition).toMatchObject({ name: 'read', description: 'Reads.', annotations: { readOnlyHint: true } })
+  expect(read?.traits).toMatchObject({ readOnly: true, idempotent: true })
+  expect(read?.verbatim?.description).toBeUndefined()
+  let changes = 0
+  server.onChange(() => changes++)
+  const selectionOf = (tools: object) => {
+    const { mcpServers } = configSchema.parse({ mcpServers: { files: { command: 'x', tools } } })
+    return (mcpServers.files as ServerConfig).tools
+  }
+  server.selectTools(selectionOf({ read: override }))
+  expect(changes).toBe(0)
+  server.selectTools(selectionOf({ exclude: ['edit'], read: { annotations: { readOnlyHint: false } }, gone: {} }))
+  expect(changes).toBe(1)
+  expect(server.entries().map(({ name, traits }) => [name, traits.readOnly])).toEqual([['read', false]])
+  expect(warnings).toEqual(['an override of a tool has no effect'])
+  expect(peers).toHaveLength(1)
+})
+
+test("V15: an operator's annotation counts instead of a server's that is trusted, and of readTools", async () => {
+  const { server } = serverWith({
+    annotations: { readOnlyHint: true },
+    tools: () => ['read', 'edit', 'look'],
+    changes: {
+      ...{ trustAnnotations: true, readTools: ['look'] },
+      tools: { edit: { annotations: { readOnlyHint: false } }, look: { annotations: { readOnlyHint: false } } },
+    },
+  })
+  await server.ready()
+  expect(server.entries().map(({ traits }) => traits.readOnly)).toEqual([true, false, false])
 })
 
 test('a disabled server is never started', async () => {

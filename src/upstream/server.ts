@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Caller, type CallerIdentity, type Capabilities, clientKey } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { CallerChangeListener, Source } from '../core/source.ts'
 import type { SourceStatus } from '../core/source-status.ts'
+import type { ToolSelection } from '../core/tool-overrides.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { asRecord } from '../lib/is-record.ts'
 import { createListeners } from '../lib/listen.ts'
@@ -33,7 +35,7 @@ export class UpstreamServer implements Source, ServerOffers {
   readonly priority: number
   readonly timeoutMs: number
   readonly control: ServerControl
-  readonly #options: UpstreamServerOptions
+  #options: UpstreamServerOptions
   readonly #pool: ConnectionPool
   readonly #listings: ServerListings
   readonly #forwarder: EntryForwarder
@@ -209,6 +211,15 @@ export class UpstreamServer implements Source, ServerOffers {
 
   expedite(): void {
     this.#isCalled = true
+  }
+
+  /** Changes which tools there are and what callers see of them. Connections stay open. */
+  selectTools(tools: ToolSelection): void {
+    const { config } = this.#options
+    if (isDeepStrictEqual(config.tools, tools)) return
+    this.#options = { ...this.#options, config: { ...config, tools } }
+    this.#forwarder.selectTools(tools)
+    this.#listings.remakeEntries()
   }
 
   listTtlMs(kind: Kind, listing = this.#listings.plain): number | undefined {

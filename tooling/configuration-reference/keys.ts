@@ -30,10 +30,13 @@ export interface Keys {
 /** All keys at and below a path, sections before their members. */
 export function keysAt(schema: ZodType, path: KeyPath): Keys {
   const { definition, description } = unwrap(schema)
-  const { shape, valueType, element, discriminator, options = [] } = definition
+  const { shape, catchall, valueType, element, discriminator, options = [] } = definition
   // The section NAME and the items of a list have no description.
   const own = { keys: description === '' ? [] : [keyOf(schema, path)], forms: [] }
-  if (shape) return join([own, ...Object.entries(shape).map(([key, inner]) => keysAt(inner, [...path, key]))])
+  if (shape) {
+    const members = Object.entries(shape).map(([key, inner]) => keysAt(inner, [...path, key]))
+    return join([own, ...members, ...(catchall ? [keysAt(catchall, [...path, 'NAME'])] : [])])
+  }
   if (valueType) return join([own, keysAt(valueType, [...path, 'NAME'])])
   if (element) return join([own, keysAt(element, [...path, '[]'])])
   return { ...own, forms: discriminator ? options.map((option) => formOf(option, discriminator, path)) : [] }

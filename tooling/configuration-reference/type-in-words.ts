@@ -8,6 +8,8 @@ interface Definition {
   readonly defaultValue?: unknown
   readonly shape?: Readonly<Record<string, ZodType>>
   readonly valueType?: ZodType
+  /** The schema of other members than those in the shape. */
+  readonly catchall?: ZodType
   readonly element?: ZodType
   readonly options?: readonly ZodType[]
   readonly discriminator?: string

@@ -156,12 +156,13 @@ async function whyFor({ access, why }: AdminContext, caller: Caller, params: Why
   const lookUp = () => access.view(acting).resolve('tool', params.tool, { operation: 'find' })
   const meant = caller.admin ? params.tool : (await lookUp()).name
   const authenticated = caller.admin ? params.anonymous === undefined : caller.authenticated
-  const { server, tool, decision, considered, ...found } = await why(acting.agent, meant, { authenticated })
+  const { server, tool, served, decision, considered, ...found } = await why(acting.agent, meant, { authenticated })
   const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}: ${decision.rule}.` : decision.reason
   return {
     agent: found.agent,
     server,
     tool,
+    ...(served !== undefined && { served }),
     allowed: decision.allowed,
     rule: decision.rule,
     sentence,

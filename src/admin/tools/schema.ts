@@ -111,11 +111,25 @@ export type ToolPermission = ViewOf<typeof permissionSchema>
 export const toolDetail = view('ToolDetail', 'A tool, its definition and the agents that may use it.', {
   ...toolFields,
   definition: anyMembers,
-  verbatim: anyMembers.optional().describe('The definition with its hidden characters, if it has any; admins only.'),
+  verbatim: anyMembers
+    .optional()
+    .describe("The server's definition, if it has hidden characters or an override changes it; admins only."),
+  override: z
+    .object({ name: z.string().optional(), hidden: z.boolean(), tags: z.array(z.string()) })
+    .optional()
+    .describe('What the configuration changes (mcpServers.*.tools): the name, whether it is in lists, and its tags.'),
   agents: z.array(permissionSchema).describe('All agents for admins, otherwise those that the user may act as.'),
   calls: figures,
 })
 export type ToolDetail = ViewOf<typeof toolDetail>
+
+export const overridePreview = view('OverridePreview', 'What models would see of a tool, and what it would cost.', {
+  definition: anyMembers,
+  tokens: z.int().min(0).describe('Context tokens that the definition would use.'),
+  own: z.int().min(0).describe("Context tokens that the server's own definition uses."),
+  problems: z.array(z.string()).describe('What would have no effect.'),
+})
+export type OverridePreview = ViewOf<typeof overridePreview>
 
 const exposureSchema = z.enum(['direct', 'meta', 'both', 'code'])
 
@@ -166,6 +180,7 @@ export const whyView = view('WhyView', 'Whether an agent may use a tool, and the
   agent: z.string(),
   server: z.string(),
   tool: z.string(),
+  served: z.string().optional().describe("The tool's name for callers, if an override changes it."),
   allowed: z.boolean(),
   rule: z.string(),
   sentence: z.string(),

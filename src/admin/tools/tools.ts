@@ -1,18 +1,24 @@
 import * as z from 'zod'
+import { createNamer } from '../../catalog/names.ts'
+import { toolOverride } from '../../config/schema/mcp-servers.ts'
 import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
-import type { Entry } from '../../core/entry.ts'
+import { type Entry, type EntryOverride, seenName } from '../../core/entry.ts'
 import type { Exposure } from '../../core/exposure.ts'
 import { tokensOf } from '../../core/tokens.ts'
+import { overrideKey, type ToolOverride } from '../../core/tool-overrides.ts'
 import { fuzzyScore } from '../../lib/similar-text.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
+import { visibleDefinition } from '../../upstream/listing/definitions.ts'
+import { overriddenEntry, overrideProblems } from '../../upstream/listing/overrides.ts'
 import { askable, type CallsService } from '../calls/calls.ts'
 import { toolsQuery } from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
 import type {
   AgentTools,
+  OverridePreview,
   SearchHit,
   SearchResult,
   ToolDetail,
@@ -23,7 +29,7 @@ import type {
   ToolView,
 } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
-import { bodyArguments, type Route, userRoute } from '../router.ts'
+import { adminRoute, bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
 import { agentNames, asAgent, selectTools, visibleServers, visibleTools } from './visibility.ts'
 
@@ -65,9 +71,14 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
         ...viewTool(served, generation),
         definition,
         verbatim: caller.admin ? entry.verbatim : undefined,
+        override: entry.override && plainOverride(entry.override),
         agents: permissions(caller, entry, generation),
         calls: figures.of(caller, 'tool', `${entry.server}.${entry.name}`),
       }
+    },
+    /** What models would see of a tool with another override. Changes nothing. */
+    async previewOverride(caller: Caller, name: string, override: ToolOverride): Promise<OverridePreview> {
+      return previewOverride(await find(caller, name), override, current())
     },
     /** The tools of the caller's agent. Waits for servers that are starting. */
     async agentTools(caller: Caller, server?: string, timeoutMs?: number): Promise<AgentTools> {
@@ -89,6 +100,28 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
     },
   }
 }
+
+function previewOverride({ entry }: Served, override: ToolOverride, { catalog, loaded }: Generation): OverridePreview {
+  const siblings = catalog.everything('tool').flatMap((tool) => (tool.entry.server === entry.server ? tool.entry : []))
+  const { definition: own } = visibleDefinition('tool', entry.verbatim ?? entry.definition)
+  const next = overriddenEntry({ ...entry, definition: own }, override, new Set(siblings.map(({ name }) => name)))
+  const nameOf = createNamer(loaded.config.naming)
+  const served = (name: string) => nameOf(entry.server, name).plain[0] ?? name
+  const definition = { ...next.definition, name: served(seenName(next)) }
+  const selection = { include: [], exclude: [], [overrideKey(entry.name)]: override }
+  return {
+    definition,
+    tokens: tokensOf(definition.name, definition),
+    own: tokensOf(served(entry.name), own),
+    problems: overrideProblems(
+      entry.server,
+      selection,
+      siblings.map(({ name }) => (name === entry.name ? own : { name })),
+    ),
+  }
+}
+
+const plainOverride = ({ name, hidden, tags }: EntryOverride) => ({ ...(name && { name }), hidden, tags: [...tags] })
 
 function viewTool({ name, entry }: Served, { pins }: Generation): ToolView {
   const { title, description = '', annotations } = entry.definition
@@ -193,6 +226,11 @@ export const toolsRoutes = (admin: ToolsAndSearch): readonly Route[] => [
   userRoute('GET', 'tools/{name}', 'One tool, its definition and who may use it', {
     answer: schema.toolDetail,
     run: ({ caller, target }) => admin.tool(caller, target),
+  }),
+  adminRoute('POST', 'tools/{name}/preview', 'What models would see of a tool with another override; changes nothing', {
+    body: z.strictObject({ override: toolOverride }),
+    answer: schema.overridePreview,
+    run: ({ caller, target, body }) => admin.previewOverride(caller, target, body.override),
   }),
   userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
     body: z.strictObject({

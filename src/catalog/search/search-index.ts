@@ -1,4 +1,4 @@
-import type { Definition, Entry } from '../../core/entry.ts'
+import { type Definition, type Entry, seenName } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import type { Item } from '../snapshot.ts'
 import { tokens } from './tokenizer.ts'
@@ -221,7 +221,8 @@ function entryWords(entry: Entry): Words {
   return known
 }
 
-function weighWords({ server, name, definition }: Entry): Words {
+function weighWords(entry: Entry): Words {
+  const { server, definition, override } = entry
   const counts = new Map<string, number>()
   let length = 0
   const add = (text: unknown, weight: number) => {
@@ -231,7 +232,8 @@ function weighWords({ server, name, definition }: Entry): Words {
       length += weight
     }
   }
-  add(name, fieldWeights.name)
+  add(seenName(entry), fieldWeights.name)
+  for (const tag of override?.tags ?? []) add(tag, fieldWeights.title)
   add(server, fieldWeights.server)
   add(definition.title, fieldWeights.title)
   add(definition.description, fieldWeights.description)

@@ -57,6 +57,25 @@ describe('B11: tools and servers', () => {
     })
   })
 
+  test('V15: tools show, why and validate know overrides', async () => {
+    const override = { name: 'add', description: 'Adds.', fixed: { b: 1 }, hidden: true }
+    const everything = { ...twoServers.mcpServers.everything, tools: { 'get-sum': override, 'get-sun': {} } }
+    const config = { mcpServers: { everything }, policy: { blockedTools: ['everything.add'] } }
+    await using at = await folder({ 'toolway.json': config })
+    const { stdout } = await toolway(['tools', 'show', 'everything.add'], at)
+    expect(stdout).toMatch(/^everything__add +get-sum of everything\n/)
+    const fields = 'name, description, inputSchema, hidden'
+    expect(stdout).toContain(`changed by mcpServers.everything.tools.get-sum: ${fields}\n`)
+    expect(stdout).toContain('toolway call everything.add a=…')
+    expect((await toolway(['why', 'default', 'everything.add'], at)).stdout).toMatch(
+      /^default may use everything\.get-sum, which callers see as add\n/,
+    )
+    expect((await toolway(['call', 'everything.add', 'a=2'], at)).stdout).toContain('The sum of 2 and 1 is 3')
+    const { stdout: valid, stderr } = await toolway(['validate'], at)
+    expect(valid + stderr).toContain('rules name the tool everything.get-sum')
+    expect(valid + stderr).toContain('everything has no tool get-sun; did you mean "get-sum"?')
+  })
+
   test('B5: descriptions of tools cannot control the terminal, and names that could are not served', async () => {
     const program = `require('node:readline').createInterface(process.stdin).on('line', (line) => {
       const { id, method } = JSON.parse(line)

@@ -1,14 +1,16 @@
-import { linesOf } from '../../catalog/pins/definition.ts'
+import { changedFields, linesOf } from '../../catalog/pins/definition.ts'
 import { findingText, visible } from '../../catalog/scan/finding.ts'
 import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
 import type { Served } from '../../core/access.ts'
 import { endWith } from '../../core/deadline.ts'
+import { type Entry, seenName } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Exposure, exposures } from '../../core/exposure.ts'
 import { metaSource } from '../../core/source.ts'
 import { isSilent } from '../../core/source-status.ts'
 import { tokenCost, tokensOf } from '../../core/tokens.ts'
+import { overridePath } from '../../core/tool-overrides.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../arguments.ts'
 import type { OptionsOf } from '../command-table.ts'
@@ -139,6 +141,7 @@ function printTool({ name, entry, definition }: Served, output: Output, command:
 
   const own = oneLine(entry.name)
   print(`${paint('bold', name)}  ${paint('dim', `${own} of ${entry.server}`)}`)
+  if (entry.override) print(paint('dim', oneLine(overrideText(entry))))
   if (typeof title === 'string') print(oneLine(title))
   if (description) section('Description', printable(description).trim().split('\n'))
   const params = properties(inputSchema)
@@ -157,7 +160,15 @@ function printTool({ name, entry, definition }: Served, output: Output, command:
   if (outputSchema) section('Output schema', json(outputSchema))
   if (annotations) section('Annotations', json(annotations))
   const example = params.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
-  section('Call', [[command, 'call', `${entry.server}.${own}`, ...example].join(' ')])
+  section('Call', [[command, 'call', `${entry.server}.${oneLine(seenName(entry))}`, ...example].join(' ')])
+}
+
+/** Which fields of the server's definition the operator has changed, and the setting. */
+function overrideText(entry: Entry): string {
+  const { server, name, definition, verbatim = definition, override } = entry
+  const seen = { ...definition, name: seenName(entry), _meta: verbatim._meta }
+  const fields = [...changedFields({ ...verbatim, name }, seen), ...(override?.hidden ? ['hidden'] : [])]
+  return `changed by ${overridePath(server, name)}: ${fields.join(', ')}`
 }
 
 /** Shows how much context the tools use, in each exposure mode, by server and by tool (B8). */

@@ -4,6 +4,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
+import { toolOverrides } from '../../core/tool-overrides.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { redactorOf } from '../audited.ts'
 import type { CommonOptions } from '../command-table.ts'
@@ -59,9 +60,10 @@ function target(server: ServerConfig): string {
 
 async function warningsOf({ warnings, config }: LoadedConfig): Promise<readonly string[]> {
   const found = [...warnings, ...policyWarnings(config)]
-  if (!Object.values(config.mcpServers).some(({ readOnly }) => readOnly)) return found
-  const { readOnlyWarnings } = await import('../../runtime/probe-server.ts')
-  return [...found, ...(await readOnlyWarnings(config))]
+  const needsListing = ({ readOnly, tools }: ServerConfig) => readOnly || toolOverrides(tools).size > 0
+  if (!Object.values(config.mcpServers).some(needsListing)) return found
+  const { listingWarnings } = await import('../../runtime/probe-server.ts')
+  return [...found, ...(await listingWarnings(config))]
 }
 
 const asJson = (loaded: LoadedConfig) => ({

@@ -17,10 +17,10 @@ export async function why(shell: Shell, agent: string, tool: string, options: Op
   const anonymous = open || options.anonymous ? await withoutCredential(gateway, authenticated, tool) : undefined
   const found = (options.anonymous && anonymous) || authenticated
   if (options.json) {
-    const { agent, server, tool, decision, considered } = found
+    const { agent, server, tool, served, decision, considered } = found
     const beside = open && !options.anonymous ? anonymous?.decision : undefined
     const authenticated = !options.anonymous
-    output.value({ agent, server, tool, ...decision, considered, authenticated, anonymous: beside })
+    output.value({ agent, server, tool, served, ...decision, considered, authenticated, anonymous: beside })
   } else {
     print(found, options.anonymous ? ', without a credential,' : '', output)
     if (anonymous) output.print(`\n${aboutAnonymous(open, authenticated, anonymous)}`)
@@ -50,10 +50,12 @@ function aboutAnonymous(open: boolean, authenticated: Why, { decision }: Why): s
 
 const colours = { allows: 'green', denies: 'red', passes: 'dim' } as const
 
-function print({ agent, server, tool, decision, considered }: Why, who: string, output: Output): void {
+function print({ agent, server, tool, served, decision, considered }: Why, who: string, output: Output): void {
   const { print, paint } = output
   const verdict = decision.allowed ? paint('green', 'may use') : paint('red', 'may not use')
-  print(`${agent}${who} ${verdict} ${server}.${oneLine(tool)}`)
+  print(
+    `${agent}${who} ${verdict} ${server}.${oneLine(tool)}${served ? `, which callers see as ${oneLine(served)}` : ''}`,
+  )
   print(`rule: ${paint('bold', decision.rule)}`)
   if (!decision.allowed) print(`${decision.code}: ${oneLine(decision.reason)}`)
   print('')

@@ -1,6 +1,7 @@
 import type { ServerDetail, ToolPage } from '../../admin/contract.ts'
 import type { Config, ServerConfig } from '../../config/schema.ts'
 import { isWithin, keyPath } from '../../config/tree.ts'
+import { annotatedReads } from '../../core/tool-overrides.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { Rules } from '../../policy/rules.ts'
@@ -116,6 +117,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
   const { findings = [] } = result
   const setting = `mcpServers.${name}`
   const isRead = (tool: string) =>
+    annotatedReads(config.tools).includes(tool) ||
     config.readTools.some((pattern) => matches(pattern, tool)) ||
     (config.trustAnnotations && hintedReads.includes(tool))
   if (missing.includes('tools/list')) {

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { builtInSources } from '../../core/source.ts'
+import type { ToolOverride, ToolSelection } from '../../core/tool-overrides.ts'
 import { approvers, guard } from './policy.ts'
 import { serverBreaker } from './resilience.ts'
 import {
@@ -83,6 +84,54 @@ const serverAuth = z.discriminatedUnion('type', [
   oauth,
 ])
 
+const values = z.record(z.string(), z.unknown()).default({}).meta({ secret: 'payload' })
+
+export const toolOverride = z
+  .strictObject(
+    {
+      name: textLike(/^[A-Za-z0-9_.-]{1,128}$/, 'a name of up to 128 letters (A-Z, a-z), digits and _ . -')
+        .optional()
+        .describe("Name for callers, behind the server's. Rules, pins, limits and audit use the server's own name."),
+      title: text('a title').optional().describe('Title for callers.'),
+      description: text('a description').optional().describe('Description for callers.'),
+      hidden: flag().prefault(false).describe('Removes the tool from lists and search. It can still be called.'),
+      hide: z
+        .array(text('the name of an argument'))
+        .default([])
+        .describe('Arguments that callers neither see nor set. Required ones need a value in fixed or defaults.'),
+      fixed: values.describe('Values that every call gets. Callers neither see nor set these arguments.'),
+      defaults: values.describe('Values for arguments that a call leaves out.'),
+      annotations: z
+        .strictObject({
+          title: text('a title').optional().describe('Older form of the title.'),
+          readOnlyHint: flag().optional().describe('Whether the tool only reads. Trusted.'),
+          destructiveHint: flag().optional().describe('Whether it may destroy something.'),
+          idempotentHint: flag().optional().describe('Whether it is safe to retry. Trusted.'),
+          openWorldHint: flag().optional().describe('Whether it reaches things outside its server.'),
+        })
+        .default({})
+        .describe("Annotations that replace the server's."),
+      tags: z.array(text('a tag')).default([]).describe('Words that find_tool finds; in _meta["dev.toolway/tags"].'),
+    },
+    { error: 'a section with what callers see of this tool; lists are include and exclude' },
+  )
+  .superRefine(({ fixed, defaults }, context) => {
+    const both = Object.keys(fixed).find((argument) => Object.hasOwn(defaults, argument))
+    if (both !== undefined)
+      context.addIssue({ code: 'custom', path: ['defaults', both], message: 'no default: the argument is fixed' })
+  })
+
+function refuseEqualNames(tools: ToolSelection, context: z.core.$RefinementCtx<unknown>): void {
+  const { include: _, exclude: __, ...overrides } = tools
+  const taken = new Map<string, string>()
+  for (const [key, { name = '' }] of Object.entries(overrides as Record<string, ToolOverride>)) {
+    const other = taken.get(name)
+    if (other !== undefined)
+      context.addIssue({ code: 'custom', path: [key, 'name'], message: `another name: ${other} has this one` })
+    else if (name !== '') taken.set(name, key)
+  }
+}
+
 const fields = z.strictObject({
   description: z.string().default('').describe('Purpose of the server, shown by list_servers.'),
   command: text('a command')
@@ -150,12 +199,17 @@ const fields = z.strictObject({
   idempotentTools: names().default([]).describe('Tools that are safe to retry.'),
   trustAnnotations: flag().prefault(false).describe("Whether to trust the server's readOnlyHint and idempotentHint."),
   tools: z
-    .strictObject({
+    .object({
       include: names().default(['*']).describe('Tools to include in the catalog.'),
       exclude: names().default([]).describe('Tools to exclude from the catalog.'),
     })
+    .catchall(toolOverride)
+    .superRefine(refuseEqualNames)
+    .transform((tools): ToolSelection => tools)
     .prefault({})
-    .describe("Which of the server's tools are in the catalog."),
+    .describe(
+      "Which of the server's tools are in the catalog and, by the name of a tool, what callers see of it; a tool that is itself called include is =include.",
+    ),
   timeout: limit().optional().describe('Time limit for a call; progress restarts it. Default: defaults.timeout.'),
   maxTimeout: limit()
     .optional()

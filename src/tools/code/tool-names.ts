@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LookupOptions, Served, View } from '../../core/access.ts'
+import { seenName } from '../../core/entry.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import type { ProgramCall } from './program-messages.ts'
 
@@ -16,7 +17,7 @@ const spellingsOf = memoizeByObject((tools: ToolsByName) => spellIdentifiers(too
 function createNames(tools: readonly Served[]) {
   const servers = new Map<string, ToolsByName>()
   for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server))
-    servers.set(server, new Map(served.map((one) => [one.entry.name, one])))
+    servers.set(server, new Map(served.map((one) => [seenName(one.entry), one])))
   const { identifiers, names } = spellIdentifiers(servers.keys())
   /** The exact name of a server, given either that name or the server's identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
@@ -27,7 +28,9 @@ function createNames(tools: readonly Served[]) {
       const own = servers.get(serverOf(server) ?? '')
       return own?.get(tool) ?? own?.get(spellingsOf(own).names.get(tool) ?? tool)
     },
-    identifiers({ entry: { server, name } }: Served) {
+    identifiers({ entry }: Served) {
+      const { server } = entry
+      const name = seenName(entry)
       const own = servers.get(server)
       const tool = own && spellingsOf(own).identifiers.get(name)
       return { server: identifiers.get(server) ?? server, tool: tool ?? name }

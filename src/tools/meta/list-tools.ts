@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Served, ToolMatches, View } from '../../core/access.ts'
+import { seenName } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Result, resultOf, structuredResult } from '../../core/result.ts'
 import { serversSentence } from '../../core/servers-sentence.ts'
@@ -58,7 +59,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const wanted = new Set(names)
       const matches = pattern ? compilePattern(pattern) : undefined
       const asked = available.filter(
-        ({ entry: { name } }) => (wanted.size === 0 || wanted.has(name)) && (matches?.(name) ?? true),
+        ({ entry }) => (wanted.size === 0 || wanted.has(seenName(entry))) && (matches?.(seenName(entry)) ?? true),
       )
       const { kept, tokens } = fittingTools(budget || Number.POSITIVE_INFINITY, asked)
       const answer = {
@@ -78,7 +79,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 function fittingTools(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
   let tokens = 0
   for (const [index, { entry }] of asked.entries()) {
-    const cost = tokensOf(entry.name, entry.definition)
+    const cost = tokensOf(seenName(entry), entry.definition)
     if (tokens + cost > budget) return { kept: asked.slice(0, index), tokens }
     tokens += cost
   }
@@ -189,10 +190,10 @@ const inPrograms =
   'Then get the declaration of a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
 /** What a model needs to call a tool of a known server. */
-const toolUsage = ({ entry: { name, definition } }: Served) => ({
-  name,
-  description: definition.description ?? '',
-  inputSchema: definition.inputSchema ?? { type: 'object' },
+const toolUsage = ({ entry }: Served) => ({
+  name: seenName(entry),
+  description: entry.definition.description ?? '',
+  inputSchema: entry.definition.inputSchema ?? { type: 'object' },
 })
 
 const full = (served: Served) => ({
@@ -220,7 +221,7 @@ function hintFor({ tools, total }: ToolMatches, view: View, query: string, serve
 const maxCompared = 5
 
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
-  const known = new Set(tools.flatMap(({ entry }) => wordsOfText(entry.name)))
+  const known = new Set(tools.flatMap(({ entry }) => wordsOfText(seenName(entry))))
   const near = wordsOfText(query)
     .slice(0, maxCompared)
     .flatMap((word) => nearMisses(word, known))

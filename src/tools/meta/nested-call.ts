@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import { isAppOnly } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
+import { seenName } from '../../core/entry.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { Result } from '../../core/result.ts'
 import { notifyWaiting, type Wait } from '../../core/waiting.ts'
@@ -72,7 +73,7 @@ export async function runNestedCall(
     throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: ${advice}`)
   }
   if (carried.onlyReads && !entry.traits.readOnly) {
-    const what = `${asked.server}.${entry.name} is not known to be a read-only tool`
+    const what = `${asked.server}.${seenName(entry)} is not known to be a read-only tool`
     throw new ToolwayError('WRITE_NOT_ALLOWED', `Write not allowed: ${what}. Call it with call_write_tool.`)
   }
   return access.handle({

@@ -4,7 +4,7 @@ import { toolsForModels } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Decide } from '../../core/decision.ts'
-import type { Entry } from '../../core/entry.ts'
+import { type Entry, seenName } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import { shortFirstLine } from '../../core/servers-sentence.ts'
@@ -83,16 +83,16 @@ export async function startedView(
   return view
 }
 
-export const briefly = ({ entry: { server, name, definition, traits } }: Served) => ({
-  server,
-  name,
-  description: shortFirstLine(definition.description),
+export const briefly = ({ entry }: Served) => ({
+  server: entry.server,
+  name: seenName(entry),
+  description: shortFirstLine(entry.definition.description),
   // Says which tools call_read_tool accepts. Most do not, so leave it out for them.
-  ...(traits.readOnly && { readOnly: true }),
+  ...(entry.traits.readOnly && { readOnly: true }),
 })
 
 /** The shortest form in a list or search: one string for each tool, which `server.tool` of every call accepts. */
-export const nameOnly = ({ entry: { server, name } }: Served): string => `${server}.${name}`
+export const nameOnly = ({ entry }: Served): string => `${entry.server}.${seenName(entry)}`
 
 /** The tools that a caller may use, without the meta-tools and those for pages of apps. If a server is given, only that server's tools. */
 export function usableTools(view: View, server?: string): readonly Served[] {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
+import { type ToolOverride, toolOverrides } from '../../core/tool-overrides.ts'
 import { hiddenCharacters, withoutHidden } from '../../lib/characters.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
@@ -191,9 +192,9 @@ function mapItems(value: readonly unknown[], map: (item: unknown) => unknown): r
 
 /** Whether a read-only server has tools but none of them is known to be read-only, so that no tool can be used. */
 export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[]): boolean {
-  return (
-    config.readOnly && tools.length > 0 && !tools.some((tool) => isReadOnly('tool', String(tool.name), tool, config))
-  )
+  if (!config.readOnly || tools.length === 0) return false
+  const overrides = toolOverrides(config.tools)
+  return !tools.some((tool) => isReadOnly('tool', String(tool.name), tool, config, overrides.get(String(tool.name))))
 }
 
 const matchesSome = (patterns: readonly string[], name: string): boolean =>
@@ -203,27 +204,40 @@ const matchesSome = (patterns: readonly string[], name: string): boolean =>
 const isHinted = (kind: Kind, { annotations }: Definition, hint: string, { trustAnnotations }: ServerConfig): boolean =>
   trustAnnotations && kind === 'tool' && asRecord(annotations)[hint] === true
 
-const isReadOnly = (kind: Kind, name: string, definition: Definition, config: ServerConfig): boolean =>
-  kind !== 'tool' || matchesSome(config.readTools, name) || isHinted(kind, definition, 'readOnlyHint', config)
+function isReadOnly(
+  kind: Kind,
+  name: string,
+  definition: Definition,
+  config: ServerConfig,
+  override: ToolOverride | undefined,
+): boolean {
+  if (kind !== 'tool') return true
+  const { readOnlyHint } = override?.annotations ?? {}
+  return readOnlyHint ?? (matchesSome(config.readTools, name) || isHinted(kind, definition, 'readOnlyHint', config))
+}
 
 interface TraitOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly defaults: { readonly timeoutMs: number; readonly maxTimeoutMs?: number }
+  readonly override?: ToolOverride | undefined
 }
 
 /** An entry's traits, from the operator's settings and, with `trustAnnotations`, the server's annotations. */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
-  const { server, config, defaults } = options
+  const { server, config, defaults, override } = options
   const { timeoutMs: usualMs, maxTimeoutMs = 600_000 } = defaults
-  const readOnly = isReadOnly(kind, name, definition, config)
+  const readOnly = isReadOnly(kind, name, definition, config, override)
   const own = Object.hasOwn(config.toolTimeouts, name) ? config.toolTimeouts[name] : undefined
   const ofServer = config.timeout === undefined ? 'defaults.timeout' : `mcpServers.${server}.timeout`
   const timeoutMs = own ?? config.timeout ?? usualMs
+  const { idempotentHint } = override?.annotations ?? {}
   return {
     readOnly,
     idempotent:
-      readOnly || matchesSome(config.idempotentTools, name) || isHinted(kind, definition, 'idempotentHint', config),
+      readOnly ||
+      (idempotentHint ??
+        (matchesSome(config.idempotentTools, name) || isHinted(kind, definition, 'idempotentHint', config))),
     timeoutMs,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {

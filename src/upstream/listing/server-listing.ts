@@ -95,6 +95,10 @@ export class ServerListing implements AsyncDisposable {
     return true
   }
 
+  remakeEntries(): void {
+    if (this.descriptors) this.#learn(this.descriptors)
+  }
+
   /** Fetches the lists; never rejects. */
   async refresh(): Promise<void> {
     try {

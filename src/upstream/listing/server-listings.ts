@@ -109,6 +109,13 @@ export class ServerListings implements AsyncDisposable {
     return (listing.descriptors ? listing : this.plain).entries
   }
 
+  /** Makes all entries again from the same lists, because the settings for them have changed. */
+  remakeEntries(): void {
+    const own = [...this.#byCaller.values()].map(({ listing }) => listing)
+    // The common ones come first: callers' own ones are compared with them.
+    for (const listing of [...this.byProfile.values(), ...own]) listing.remakeEntries()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const listing of this.byProfile.values()) this.#end(listing)
     for (const { listing } of this.#byCaller.values()) this.#end(listing)

@@ -6,6 +6,7 @@ import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import { hasListedContent, skillFiles } from '../../core/skills.ts'
 import type { Descriptors } from '../../core/stores.ts'
+import { type ToolSelection, toolOverrides } from '../../core/tool-overrides.ts'
 import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
 import { elements, hasMoreValues, members } from '../../json/json-text.ts'
@@ -21,6 +22,7 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { CallerUse } from '../connection/pooled-connection.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
 import { withCommas } from '../listing/list-reader.ts'
+import { overriddenEntry, overrideProblems } from '../listing/overrides.ts'
 import type { UpstreamServerOptions } from '../server-options.ts'
 import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
@@ -66,18 +68,28 @@ const cancelWithinMs = 5_000
 
 /** Makes the entries of a server's listing. Their `run` forwards calls to the server. */
 export class EntryForwarder {
-  readonly #server: UpstreamServerOptions
+  #server: UpstreamServerOptions
   readonly #port: ForwardingPort
+  /** The problems of overrides that have been logged. */
+  readonly #logged = new Set<string>()
 
   constructor(server: UpstreamServerOptions, port: ForwardingPort) {
     this.#server = server
     this.#port = port
   }
 
+  /** Changes which tools there are and what callers see of them, in entries that are made from now on. */
+  selectTools(tools: ToolSelection): void {
+    this.#server = { ...this.#server, config: { ...this.#server.config, tools } }
+  }
+
   entries({ capabilities, exactSchemas, tools, resources, templates, prompts, skills = [] }: Descriptors): Entry[] {
     const { name: server, config, defaults } = this.#server
     const { subscriptions } = this.#port
     const { include, exclude } = config.tools
+    const overrides = toolOverrides(config.tools)
+    if (overrides.size > 0) this.#logProblems(overrideProblems(server, config.tools, tools))
+    const listedNames = new Set(tools.map(({ name }) => name))
     const isWanted = ({ name }: Definition) =>
       include.some((pattern) => matches(pattern, name as string)) &&
       !exclude.some((pattern) => matches(pattern, name as string))
@@ -91,19 +103,21 @@ export class EntryForwarder {
         const request = about(name, definition)
         const isTask = asRecord(definition.execution).taskSupport === 'required'
         const forward = (call: Call) => (isTask ? this.#forwardAsTask(request, call) : this.#forward(request, call))
-        return {
+        const override = kind === 'tool' ? overrides.get(name) : undefined
+        const entry: Entry = {
           kind,
           server,
           name,
           definition,
           verbatim: definition === listed ? undefined : listed,
           exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
-          traits: traitsOf(kind, name, definition, { server, config, defaults }),
+          traits: traitsOf(kind, name, definition, { server, config, defaults, override }),
           run: kind === 'skill' ? async (call) => this.#checkedFile(call, await forward(call)) : forward,
           relay: relays[kind],
           complete: ref && capabilities.completions !== undefined ? this.#completion(ref(name)) : undefined,
           subscribe: key.startsWith('uri') ? (...params) => subscriptions.subscribe(...params) : undefined,
         }
+        return override ? overriddenEntry(entry, override, listedNames) : entry
       }
     }
     const relays: Partial<Record<Kind, Entry['relay']>> = {
@@ -136,6 +150,14 @@ export class EntryForwarder {
   async #readFolder(call: Call): Promise<Result> {
     const result = await this.#forward(aboutFolder, call)
     return { ...result, body: withServedUris(result.body, this.#servedLazily(call), urisOfFolder) }
+  }
+
+  #logProblems(problems: readonly string[]): void {
+    for (const problem of problems) {
+      if (this.#logged.has(problem)) continue
+      this.#logged.add(problem)
+      this.#server.log.warn({ server: this.#server.name, reason: problem }, 'an override of a tool has no effect')
+    }
   }
 
   async #forward(about: About, call: Call): Promise<Result> {

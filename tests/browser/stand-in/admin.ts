@@ -110,6 +110,15 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     refreshServers: async () => ({ servers: scene.servers.length, failed: [], running: 0 }),
     grants: async () => [],
     signOut: async () => [],
+    async previewOverride(_, name, { name: renamed, description }) {
+      const { definition, tokens } = toolCalled(name)
+      return {
+        definition: { ...definition, ...(renamed && { name: renamed }), ...(description && { description }) },
+        tokens: description === undefined ? tokens : Math.ceil(description.length / 4) + 20,
+        own: tokens,
+        problems: [],
+      }
+    },
     tools(_, { query, server, cursor, limit }) {
       const found = tools(query, server)
       const { part, nextCursor } = page(found, cursor, limit)

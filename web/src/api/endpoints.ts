@@ -23,6 +23,7 @@ import type {
   KeysView,
   KeyView,
   Matrix,
+  OverridePreview,
   Overview,
   PinDetail,
   PinPage,
@@ -77,6 +78,8 @@ export const queries = {
   grants: (name: string) => get<readonly GrantView[]>(`servers/${encode(name)}/grants`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
+  previewOverride: (name: string, override: object) => (signal: Signal) =>
+    request<OverridePreview>(`tools/${encode(name)}/preview`, { method: 'POST', body: { override }, signal }),
   resources: (values: QueryValues) => get<ResourcePage>('resources', values),
   prompts: (values: QueryValues) => get<PromptPage>('prompts', values),
   skills: get<SkillPage>('skills'),

@@ -9,6 +9,7 @@ import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { ForeignText } from '../../components/foreign-text.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { RangeStats } from '../../components/range-stats.tsx'
 import { EmptyState, Loaded, Note } from '../../components/states.tsx'
@@ -23,6 +24,8 @@ import { pathTo } from '../../routing/route.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import { SchemaView } from '../../schema-form/schema-view.tsx'
 import { TryIt } from './try-it.tsx'
+
+const ToolOverride = lazy('the button', async () => (await import('../../config-edit/tool-override.tsx')).ToolOverride)
 
 const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as const
 const viewNames = ['about', 'try', 'who'] as const
@@ -42,7 +45,7 @@ export function ToolPage({ name }: { readonly name: string }) {
       back={{ href: pathTo('tools'), name: 'Tools' }}
     >
       <Loaded resource={tool} what={`the tool ${name}`}>
-        {(data) => <ToolViews tool={data} />}
+        {(data) => <ToolViews tool={data} onEdited={tool.reload} />}
       </Loaded>
     </Page>
   )
@@ -54,6 +57,7 @@ function ToolSummary({ tool }: { readonly tool: ToolDetail }) {
       <AccessBadge access={tool.access} />
       <StatusBadge status={pinStatuses[tool.pin]} chip />
       <span class="chip">{pluralize(tool.tokens, 'token')}</span>
+      {tool.override && <span class="chip">{tool.override.hidden ? 'hidden' : 'changed for models'}</span>}
       <span>
         <code>{tool.tool}</code> on <a href={pathTo('servers', tool.server)}>{tool.server}</a>
       </span>
@@ -61,7 +65,12 @@ function ToolSummary({ tool }: { readonly tool: ToolDetail }) {
   )
 }
 
-function ToolViews({ tool }: { readonly tool: ToolDetail }) {
+interface ToolViewsProps {
+  readonly tool: ToolDetail
+  onEdited(): void
+}
+
+function ToolViews({ tool, onEdited }: ToolViewsProps) {
   const view = choiceParam(query.value, 'view', viewNames)
   // Keep the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
@@ -88,7 +97,7 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
         value={view}
         onChange={(next) => setQuery({ view: next === 'about' ? '' : next })}
       >
-        {view === 'about' && <Definition tool={tool} />}
+        {view === 'about' && <Definition tool={tool} onEdited={onEdited} />}
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
@@ -97,8 +106,9 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
   )
 }
 
-function Definition({ tool }: { readonly tool: ToolDetail }) {
+function Definition({ tool, onEdited }: ToolViewsProps) {
   const raw = useSignal(false)
+  const isForwarded = objectAt(tool.definition, '_meta')['dev.toolway/source'] === 'forwarded'
   const input = objectAt(tool.definition, 'inputSchema')
   const output = tool.definition.outputSchema
   return (
@@ -106,9 +116,12 @@ function Definition({ tool }: { readonly tool: ToolDetail }) {
       <Card
         title={tool.title ?? 'Description'}
         side={
-          <Button kind="tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
-            As JSON
-          </Button>
+          <span class="row">
+            {isAdmin.value && isForwarded && <ToolOverride tool={tool} onSaved={onEdited} />}
+            <Button kind="tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
+              As JSON
+            </Button>
+          </span>
         }
       >
         {raw.value ? (
