@@ -1,6 +1,6 @@
 /**
- * `node bench/code-mode.ts`: what a small program costs in the sandbox of this machine, through the whole pipeline, and
- * what calls from inside a program cost, of a tool in this process and of one over stdio.
+ * `node bench/code-mode.ts`: what a small program costs in the sandbox of this machine, through the whole pipeline, alone
+ * and sixteen at once, and what calls from inside a program cost, of a tool in this process and of one over stdio.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
@@ -14,6 +14,9 @@ import { median } from './measure/statistics.ts'
 const runs = 30
 const rounds = 5
 const callsInOne = 200
+const atOnce = 16
+/** Time for the next children to start, in milliseconds. */
+const afterBurstMs = 10_000
 
 interface Ran {
   readonly status: string
@@ -39,6 +42,9 @@ for (const [what, more, pauseMs] of [
   ['1+1, once a second (a spare engine is warm)', {}, 1000],
   ['1+1, once a second in a named environment', { environment: 'bench' }, 1000],
   ['1+1, without a pause (each engine is started anew)', {}, 0],
+  ['1+1, without a pause in a named environment', { environment: 'javascript' }, 0],
+  ['TypeScript, without a pause in a named environment', { environment: 'typescript', language: 'typescript' }, 0],
+  ['Python, without a pause in a named environment', { environment: 'python', language: 'python' }, 0],
 ] as const) {
   const times: number[] = []
   for (let made = 0; made < runs; made++) {
@@ -47,6 +53,12 @@ for (const [what, more, pauseMs] of [
   }
   const p95 = times.toSorted((a, b) => a - b)[Math.floor(0.95 * times.length)] as number
   process.stdout.write(`  ${what}: p50 ${median(times).toFixed(1)} ms, p95 ${p95.toFixed(1)} ms\n`)
+}
+
+for (const when of ['first', 'second, after a pause', 'third, after a pause']) {
+  const programs = () => Promise.all(Array.from({ length: atOnce }, () => run(gateway, caller, '1+1')))
+  process.stdout.write(`  ${atOnce} programs at once, ${when}: ${(await timed(programs)).toFixed(0)} ms\n`)
+  await setTimeout(afterBurstMs)
 }
 
 for (const [what, call] of [

@@ -59,6 +59,19 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(truncated).toEqual([expect.stringContaining('result'), expect.stringContaining('output')])
   })
 
+  test('S7: a flood of lines ends the program early, also one that catches every exception', async () => {
+    const { status, error, logs } = await fixture.run("for (;;) try { console.log('flood') } catch {}")
+    expect({ status, error }).toMatchObject({ status: 'error', error: { name: 'OutputError' } })
+    expect(Buffer.byteLength(logs)).toBeLessThanOrEqual(65_538)
+  })
+
+  test('S7: recursion in the engine is an exception that the program can catch', async () => {
+    const deep = 'let deep = {}; for (let i = 0; i < 20000; i++) deep = { deep }\n'
+    expect(
+      given(await fixture.run(`${deep}console.log(deep); try { JSON.stringify(deep) } catch (e) { e.name }`)),
+    ).toBe('RangeError')
+  })
+
   test.each([
     ['an exception', '\n\n  null.x', { name: 'TypeError', line: 3, column: 3 }],
     ['one after a return', '\nreturn nothing', { name: 'ReferenceError', line: 2 }],
@@ -241,6 +254,11 @@ describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true
     const mute = 'class Mute(Exception):\n  def __str__(self): raise self\nraise Mute()'
     expect(given(await run(mute))).toMatchObject({ name: 'Mute', line: 3 })
     expect(given(await run('\nhost("refuse", "")'))).toMatchObject({ code: 'DENIED_BY_POLICY', line: 2 })
+  })
+
+  test('S7: a flood of lines ends the program early', async () => {
+    const code = "while True:\n  try: print('flood')\n  except Exception: pass"
+    expect(given(await run(code))).toMatchObject({ name: 'OutputError' })
   })
 
   test('S7: makes parallel host calls in threads', async () => {

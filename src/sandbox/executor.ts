@@ -5,19 +5,11 @@ import type { ExecutionOutcome, Executor, Isolation, Program, Tier } from '../co
 import { Budget, type Budgets } from '../core/limits/budget.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
-import { Environments } from './environments.ts'
+import { type EnvironmentState, Environments } from './environments.ts'
 import { messageKinds } from './guest/protocol.ts'
 import { type SandboxFetch, withSandboxCalls } from './host-calls.ts'
 import { ChildRun } from './run-in-child.ts'
-import {
-  engineOf,
-  type Limits,
-  RunStopped,
-  runRefused,
-  type SandboxChild,
-  sandboxLimits,
-  taskLimits,
-} from './runtime.ts'
+import { engineOf, type Limits, type ReadyChild, RunStopped, runRefused, sandboxLimits, taskLimits } from './runtime.ts'
 import { createRuntimePool, type RuntimePool } from './runtime-pool.ts'
 
 export interface ExecutorOptions {
@@ -57,7 +49,7 @@ export class SandboxExecutor implements Executor {
     const launch = { child, memory, cpuMs, folders, limit: maxMessageBytes(limits) }
     this.#options = options
     this.#limits = limits
-    this.#runtimePool = createRuntimePool({ config, launch, tiers, limits, clock, log })
+    this.#runtimePool = createRuntimePool({ config, launch, tiers, limits, budgets, clock, log })
     this.#environments = new Environments(limits, budgets, clock)
     // The last slot is left for other owners.
     this.#slots = new FairSemaphore({ slots: runs, perCaller: Math.max(1, runs - 1) })
@@ -103,6 +95,8 @@ export class SandboxExecutor implements Executor {
   async #runInTurn(program: Program, signal: AbortSignal): Promise<RunOutcome> {
     this.#check(program)
     const { owner, environment } = program
+    const engine = engineOf(program.language)
+    const key = environment === undefined ? undefined : `${engine}\0${environment}`
     if (this.#programs.take(owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
     using _ = { [Symbol.dispose]: () => this.#programs.give(owner) }
     using held = new DisposableStack()
@@ -110,44 +104,53 @@ export class SandboxExecutor implements Executor {
     const limits = this.#limits
     using waiting = deadline(clock, limits.waitMs, () => runRefused(noSlot(limits)), signal)
     if (environment !== undefined) held.use(await this.#environmentLocks.take(environment, waiting.signal))
+    using expected = this.#hasChild(key) ? undefined : this.#runtimePool.expect(engine)
     held.use(await this.#slots.take(owner, waiting.signal))
     const host = withSandboxCalls({ host: program.host.bind(program), config, fetch, limits })
-    return await this.#runInChild({ ...program, host, signal }, waiting.signal, held)
+    // Get a child before taking the environment's state, so that the state is not lost if no child becomes available.
+    const fresh = this.#hasChild(key) ? undefined : await this.#runtimePool.take(engine, waiting.signal)
+    expected?.[Symbol.dispose]()
+    return await this.#runInChild({ ...program, host, signal }, key, held, fresh)
   }
 
-  /** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after that. */
-  async #runInChild(program: Program, waiting: AbortSignal, held: DisposableStack): Promise<RunOutcome> {
+  #hasChild(key: string | undefined): boolean {
+    return key !== undefined && this.#environments.hasChild(key)
+  }
+
+  /** Runs a program in a fresh child or in that of its environment. */
+  async #runInChild(
+    program: Program,
+    key: string | undefined,
+    held: DisposableStack,
+    fresh?: ReadyChild,
+  ): Promise<RunOutcome> {
     const { clock, log } = this.#options
     const { code, language, prelude = '', timeoutMs, host } = program
     const limits = this.#limits
-    const engine = engineOf(language)
-    const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
-    // Get a child before taking the environment's state, so that the state is not lost if no child becomes available.
-    const isKept = key !== undefined && this.#environments.hasChild(key)
-    const fresh = isKept ? undefined : await this.#runtimePool.take(engine, waiting)
-    const { reset, memory, child: kept } = key === undefined ? {} : this.#environments.take(key)
-    kept?.thaw()
-    const child = (kept ?? fresh?.child) as SandboxChild
+    const state: EnvironmentState & { readonly reset?: string } = key === undefined ? {} : this.#environments.take(key)
+    state.child?.thaw()
+    const { child, tier } = (fresh ?? state) as ReadyChild
+    const memory = fresh && state.memory
     const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
     using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', programTooSlow(timeoutMs)), program.signal)
     const run = new ChildRun({ child, task, memory, host, signal: limit.signal, limits, clock, log })
     const { broken, ...shown } = await run.ending
     // The slot stays taken until the child is cleaned up; the caller need not wait for that.
     const slots = held.move()
-    const keeping = key === undefined ? Promise.resolve(false) : this.#keep(key, program, child, run, broken)
+    const keeping = key === undefined ? Promise.resolve(false) : this.#keep(key, program, { child, tier }, run, broken)
     const cleared = keeping
       .then((isKept) => (isKept ? undefined : child.kill()))
       .catch((error) => log.error({ err: error }, 'could not clean up a sandbox'))
       .finally(() => slots.dispose())
     void this.#during(cleared)
-    return { ...shown, isolation: fresh?.tier ?? 'bwrap', reset }
+    return { ...shown, isolation: tier, reset: state.reset }
   }
 
   /** Saves the environment's state. Returns true if the child itself is kept. */
   async #keep(
     key: string,
     { owner, language }: Program,
-    child: SandboxChild,
+    { child, tier }: ReadyChild,
     run: ChildRun,
     broken?: string,
   ): Promise<boolean> {
@@ -157,11 +160,14 @@ export class SandboxExecutor implements Executor {
       // Limit the wait, because a child may report its result and then stall.
       const isSaved = await settles(run.memory, this.#limits.startMs, this.#options.clock)
       const memory = isSaved ? await run.memory : undefined
-      if (memory) environments.keep(key, owner, { memory })
+      // The kernel limits the CPU time of the process, so replace it while there is enough left for a run.
+      const isWarm = memory !== undefined && (child.cpuMs() ?? 0) <= this.#limits.cpuMs / 2 && child.freeze()
+      if (memory) environments.keep(key, owner, { memory, tier, child: isWarm ? child : undefined })
       else environments.forget(key, 'The state could not be saved: it was too large, or saving it took too long.')
+      return isWarm
     } else if (child.freeze()) {
       // The child is frozen because the program may have left threads running.
-      environments.keep(key, owner, { child })
+      environments.keep(key, owner, { child, tier })
       return true
     } else environments.forget(key, 'The interpreter could not be kept for the next run.')
     return false

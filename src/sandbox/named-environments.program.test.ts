@@ -9,7 +9,7 @@ import { createBudgets } from '../core/limits/budget.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { Environments } from './environments.ts'
 import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
-import { sandboxLimits } from './runtime.ts'
+import { type Limits, type SandboxChild, sandboxLimits } from './runtime.ts'
 
 provide('bwrap', 'bubblewrap')
 const timeout = 60_000
@@ -140,6 +140,66 @@ threading.Thread(target=spin, daemon=True).start()`)
   })
 })
 
+/** The JavaScript processes of this process that stand still. */
+const frozenEngines = () =>
+  descendants(process.pid).filter(
+    (pid) =>
+      commandLine(pid).includes('--wasm-tiering-budget') && /\) T/.test(readFileSync(`/proc/${pid}/stat`, 'latin1')),
+  )
+
+describe.each(['bwrap', 'process'] as const)('a JavaScript engine that is kept in tier %s', { timeout }, (tier) => {
+  const open = (limits: Partial<Limits> = {}) =>
+    openTestExecutor({ minIsolation: 'process', memory: '32MiB' }, { child: child.url, tiers: [tier], limits })
+  const isMissing = tier === 'bwrap' && missing('bwrap')
+
+  test.skipIf(isMissing)('S7: the process serves the next programs of its environment, and no other', async () => {
+    await using own = open()
+    const others = new Set(frozenEngines())
+    const engines = () => frozenEngines().filter((pid) => !others.has(pid))
+    const run = (code: string, more: object) => own.run(code, { language: 'typescript', ...more })
+    const settledEngines = () => until(() => engines().length > 0, { what: 'the engine to stand still' })
+    await run('const a: number = 1', { environment: 'a' })
+    await settledEngines()
+    const [engine] = engines()
+    for (const count of [2, 3, 4]) {
+      expect(await run('var n: number = (globalThis.n ?? 1) + 1; n', { environment: 'a' })).toMatchObject({
+        value: `${count}`,
+        isolation: tier,
+      })
+      await settledEngines()
+      expect(engines()).toEqual([engine])
+    }
+    for (const other of ['b', undefined]) {
+      expect(await run('typeof n', { environment: other, owner: 'another' })).toMatchObject({ value: '"undefined"' })
+      expect(engines()).toContain(engine)
+    }
+  })
+
+  test.skipIf(isMissing)('S7: each program has its own limits, and its values are not kept', async () => {
+    await using own = open({ calls: 3 })
+    const code =
+      "await Promise.all([1, 2, 3].map(() => host('echo', '1')))\nconsole.log('x'.repeat(40000)); 'y'.repeat(2e6).length"
+    for (let run = 0; run < 20; run++)
+      expect(await own.run(code, { environment: 'a' })).toMatchObject({ status: 'ok', value: '2000000', truncated: [] })
+    for (let run = 0; run < 20; run++)
+      expect(await own.run("'z'.repeat(2e6)", { environment: 'a' })).toMatchObject({ status: 'ok' })
+  })
+
+  test.skipIf(isMissing)('S7: an environment whose process had to go continues from its image', async () => {
+    await using own = open({ engines: 1 })
+    for (const environment of ['a', 'b']) await own.run(`var kept = '${environment}'`, { environment })
+    for (const environment of ['a', 'b'])
+      expect(await own.run('kept', { environment })).toMatchObject({ value: `"${environment}"`, reset: undefined })
+  })
+
+  test.skipIf(isMissing)('S7: a process is replaced before the kernel ends it for its total CPU time', async () => {
+    await using own = open({ cpuMs: 1000 })
+    const code = 'var n = (globalThis.n ?? 0) + 1; for (const end = Date.now() + 900; Date.now() < end; ); n'
+    for (let run = 1; run <= 9; run++)
+      expect(await own.run(code, { environment: 'a' })).toMatchObject({ value: `${run}`, reset: undefined })
+  })
+})
+
 describe('kept environments', () => {
   const bytes = (length: number) => ({ memory: Buffer.alloc(length) })
 
@@ -152,6 +212,25 @@ describe('kept environments', () => {
     expect(environments.take('a')).toEqual({})
     environments.keep('a', 'anna', bytes(1))
     await environments[Symbol.asyncDispose]()
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S7: an idle engine is dropped, or one that ends, and its environment continues from the image', async () => {
+    const clock = createManualClock()
+    await using environments = new Environments(sandboxLimits, undefined, clock)
+    const engine = () => {
+      const { promise: ended, resolve } = Promise.withResolvers<void>()
+      return { ended, kill: async () => resolve() } as SandboxChild
+    }
+    environments.keep('a', 'anna', { ...bytes(1), child: engine() })
+    expect(environments.hasChild('a')).toBe(true)
+    clock.advance(sandboxLimits.engineIdleMs)
+    expect(environments.hasChild('a')).toBe(false)
+    const child = engine()
+    environments.keep('a', 'anna', { ...bytes(2), child })
+    await child.kill()
+    await child.ended
+    expect(environments.take('a')).toMatchObject({ memory: Buffer.alloc(2), child: undefined, reset: undefined })
     expect(clock.pending).toBe(0)
   })
 

@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os'
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Deadline, deadline, endWith } from '../core/deadline.ts'
+import { endWith } from '../core/deadline.ts'
 import type { Tier } from '../core/executor.ts'
+import { Budget, type Budgets } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import { findProgram } from '../process/programs.ts'
 import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
@@ -11,13 +13,14 @@ import { ChildRun } from './run-in-child.ts'
 import {
   type Engine,
   type Limits,
+  type ReadyChild,
   type Runtime,
   type RuntimeSearch,
   runRefused,
-  type SandboxChild,
   taskLimits,
   tiers,
 } from './runtime.ts'
+import { ChildDemand, startDeadline, WarmChildren } from './warm-children.ts'
 
 export type RuntimePool = ReturnType<typeof createRuntimePool>
 
@@ -28,12 +31,20 @@ interface CachedSearch {
   until: number
 }
 
-/** The runtimes that work here, each with a warm child. */
+/** How many children may wait for programs, per core that starts them. */
+const sparesPerCore = 8
+
+/** The runtimes that work here, each with warm children. */
 export function createRuntimePool(options: FindRuntimeOptions, look: typeof findRuntime = findRuntime) {
-  const { limits, clock, log } = options
+  const { limits, budgets, clock, log } = options
+  const startsAtOnce = availableParallelism()
+  const maximum = Math.min(limits.spares, sparesPerCore * startsAtOnce)
+  const budget = new Budget('code_spares', { what: 'waiting children', limit: maximum, perCaller: maximum })
+  budgets?.register(budget.name, () => budget.use())
   const searches = new Map<Engine, CachedSearch>()
   const underWay = new Set<Promise<RuntimeSearch>>()
-  const warmChildren = new Map<Engine, { runtime: Runtime; spare: ReturnType<typeof createWarmChild> }>()
+  const demands = { javascript: new ChildDemand(), python: new ChildDemand() }
+  const pools = new Map<Engine, { readonly runtime: Runtime; readonly children: WarmChildren }>()
 
   /** Finds a runtime by running a test program. Caches the result; if anything was missing, searches again later. */
   const find = (engine: Engine): Promise<RuntimeSearch> => {
@@ -59,24 +70,26 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
     return found
   }
 
-  const spareOf = (engine: Engine, runtime: Runtime) => {
-    const { startMs, idleMs } = limits
-    const before = warmChildren.get(engine)
-    if (before?.runtime === runtime) return before.spare
-    void before?.spare[Symbol.asyncDispose]()
-    const spare = createWarmChild({ start: runtime.start, startMs, idleMs, clock })
-    warmChildren.set(engine, { runtime, spare })
-    return spare
+  const poolOf = (engine: Engine, runtime: Runtime): WarmChildren => {
+    const before = pools.get(engine)
+    if (before?.runtime === runtime) return before.children
+    void before?.children[Symbol.asyncDispose]()
+    const { start } = runtime
+    const children = new WarmChildren({ start, demand: demands[engine], budget, startsAtOnce, limits, clock })
+    pools.set(engine, { runtime, children })
+    return children
   }
 
   return {
     find,
+    /** Counts a program that will take a child, so that enough are started in advance. Dispose of it when it has one. */
+    expect: (engine: Engine): Disposable => demands[engine].expect(),
     /** Takes an unused child. Rejects with a refusal or, if the signal aborts, with the signal's reason. */
-    async take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: SandboxChild; readonly tier: Tier }> {
+    async take(engine: Engine, signal: AbortSignal): Promise<ReadyChild> {
       const { runtime, missing } = await find(engine)
       if (!runtime) throw runRefused(`Programs in this language cannot run here. ${missing.join(' ')}`)
       try {
-        return { child: await spareOf(engine, runtime).take(signal), tier: runtime.tier }
+        return { child: await poolOf(engine, runtime).take(signal), tier: runtime.tier }
       } catch (error) {
         signal.throwIfAborted()
         // The runtime no longer works: search again next time.
@@ -86,7 +99,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await Promise.all(underWay)
-      await Promise.all([...warmChildren.values()].map(({ spare }) => spare[Symbol.asyncDispose]()))
+      await Promise.all([...pools.values()].map(({ children }) => children[Symbol.asyncDispose]()))
     },
   }
 }
@@ -97,64 +110,12 @@ function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): Runtim
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** Keeps one child ready in advance. Each child is used once. */
-export function createWarmChild(options: {
-  start(): SandboxChild
-  readonly startMs: number
-  readonly idleMs: number
-  readonly clock: Clock
-}) {
-  const { start, startMs, idleMs, clock } = options
-  let waiting: SandboxChild | undefined
-  let idle: Disposable | undefined
-  let over = false
-
-  const drop = async () => {
-    idle?.[Symbol.dispose]()
-    const dropped = waiting
-    waiting = undefined
-    await dropped?.kill()
-  }
-
-  const refill = () => {
-    if (over || waiting) return
-    const child = start()
-    waiting = child
-    idle = clock.after(idleMs, () => void drop())
-    void child.ended.then(() => {
-      if (waiting === child) void drop()
-    })
-  }
-
-  return {
-    /** A ready child. Rejects if none can be started or the signal aborts. */
-    async take(signal: AbortSignal): Promise<SandboxChild> {
-      idle?.[Symbol.dispose]()
-      const child = waiting ?? start()
-      waiting = undefined
-      using limit = startDeadline(clock, startMs, signal)
-      try {
-        await endWith(limit.signal, child.ready)
-      } catch (error) {
-        void child.kill()
-        throw error
-      }
-      // Start the next child later, so that the caller does not have to wait while a process starts.
-      setImmediate(refill)
-      return child
-    },
-    [Symbol.asyncDispose](): Promise<void> {
-      over = true
-      return drop()
-    },
-  }
-}
-
 export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation'>
   readonly launch: LaunchOptions
   readonly tiers?: readonly Tier[]
   readonly limits: Limits
+  readonly budgets?: Pick<Budgets, 'register'> | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -234,6 +195,3 @@ async function runTestProgram({ start }: Runtime, engine: Engine, options: FindR
     await child.kill()
   }
 }
-
-const startDeadline = (clock: Clock, ms: number, parent?: AbortSignal): Deadline =>
-  deadline(clock, ms, () => runRefused(`it did not start within ${ms / 1000} s (a fixed limit)`), parent)

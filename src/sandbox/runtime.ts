@@ -40,6 +40,12 @@ export interface SandboxChild {
   kill(): Promise<void>
 }
 
+/** A child that accepts a program. */
+export interface ReadyChild {
+  readonly child: SandboxChild
+  readonly tier: Tier
+}
+
 export interface ChildListener {
   frame(frame: Frame): void
   /** The child violated the protocol. */
@@ -88,6 +94,8 @@ export const sandboxLimits = {
   /** CPU time; waiting for the host does not count. */
   cpuMs: 5000,
   logBytes: 64 * KiB,
+  /** How much output is dropped before the program is stopped. A short line counts as 2 KiB. */
+  droppedLogBytes: 32 * MiB,
   valueBytes: 256 * KiB,
   /** Maximum number of host calls per run, and how many of them may run in parallel. */
   calls: 200,
@@ -109,6 +117,12 @@ export const sandboxLimits = {
   interpreters: 4,
   /** Idle time after which environments and warm children are dropped. */
   idleMs: 10 * 60_000,
+  /** Maximum number of JavaScript processes that are kept for their environments, and how long each may be idle. */
+  engines: 4,
+  engineIdleMs: 60_000,
+  /** Maximum number of children that wait for programs, and how long recent demand determines their number. */
+  spares: 16,
+  demandMs: 60_000,
   /** Time limit for a child to start. */
   startMs: 10_000,
   /** Interval for trying unavailable tiers again. */
@@ -118,9 +132,10 @@ export const sandboxLimits = {
 export type Limits = { readonly [Name in keyof typeof sandboxLimits]: number }
 
 /** Limits passed to the child, so that programs get a clear error before the host enforces them. */
-export const taskLimits = ({ cpuMs, logBytes, valueBytes, calls, callBytes }: Limits) => ({
+export const taskLimits = ({ cpuMs, logBytes, droppedLogBytes, valueBytes, calls, callBytes }: Limits) => ({
   cpuMs,
   logBytes,
+  droppedLogBytes,
   valueBytes,
   calls,
   callBytes,

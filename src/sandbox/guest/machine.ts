@@ -54,9 +54,14 @@ export class Machine {
     return machine
   }
 
-  /** Whether the program has used up its CPU time. */
+  /** Whether the program was interrupted or has used up its CPU time. */
   get exhausted(): boolean {
     return this.#exhausted
+  }
+
+  /** Ends the program at the engine's next interrupt, which it cannot catch. */
+  interrupt(): void {
+    this.#exhausted = true
   }
 
   allow(cpuMs: number): void {

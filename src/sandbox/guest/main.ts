@@ -13,8 +13,8 @@ import {
 } from './protocol.ts'
 
 /**
- * Entry point of the child, which runs one program. Arguments: the engine's module, the memory limit in bytes, and
- * `threadArgument` in a thread. It imports no module of Node that loads many others: `node:fs`, `node:zlib` and
+ * Entry point of the child, which runs one program, or those of one environment in turn. Arguments: the engine's module,
+ * the memory limit in bytes, and `threadArgument` in a thread. It imports no module of Node that loads many others: `node:fs`, `node:zlib` and
  * `node:worker_threads` would take a third of the CPU time for starting.
  */
 
@@ -34,6 +34,8 @@ const engineModule = await WebAssembly.compile(
 )
 let currentProgram: GuestProgram | undefined
 let environmentState: Buffer | undefined
+/** Whether no program has run in the engine. */
+let isFresh = true
 
 const createMachine = (remembered?: ReturnType<typeof unpackMemory>) =>
   Machine.create({ wasm: engineModule, memory: memoryBytes, program: () => currentProgram, remembered })
@@ -65,11 +67,17 @@ async function runTask(task: ProgramTask): Promise<void> {
   clearTimeout(parserTimer)
   // Otherwise loading it would count as the program's CPU time.
   if (task.language === 'typescript') loadParser()
-  if (environmentState) currentMachine = await createMachine(unpackMemory(environmentState, maximum))
+  if (environmentState) {
+    currentMachine = await createMachine(unpackMemory(environmentState, maximum))
+    environmentState = undefined
+    isFresh = false
+  }
+  const needsPrelude = isFresh
+  isFresh = false
   currentProgram = new GuestProgram(task, currentMachine, hostChannel, (result) => {
     hostChannel.send(messageKinds.done, 0, JSON.stringify(result))
-    // After this, the host kills the child.
+    // After this, the host suspends or kills the child.
     if (task.keep && !result.broken) hostChannel.send(messageKinds.memory, 0, packMemory(currentMachine.snapshot()))
   })
-  currentProgram.start(environmentState === undefined)
+  currentProgram.start(needsPrelude)
 }

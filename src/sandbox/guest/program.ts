@@ -31,7 +31,7 @@ export class GuestProgram implements ProgramCalls {
     this.#machine = machine
     this.#channel = channel
     this.#ended = ended
-    this.#printer = new Printer(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
+    this.#printer = new Printer(task, (text) => channel.send(messageKinds.log, 0, text))
   }
 
   /** Starts the program, after the prelude in a fresh engine. */
@@ -48,12 +48,15 @@ export class GuestProgram implements ProgramCalls {
       }
       // A program with a top-level `return` is wrapped in a function, which begins one line earlier.
       this.#linesBefore = begun.returned ? 1 : 0
-      vm.callFunction(tools.finish, vm.undefined, begun.promise, begun.returned ? vm.true : vm.false)
+      const isReturned = begun.returned ? vm.true : vm.false
+      // The engine may outlive the program: keep none of its values.
+      begun.promise.consume((promise) => vm.callFunction(tools.finish, vm.undefined, promise, isReturned).dispose())
     })
   }
 
   print(text: JSValueHandle): undefined {
     this.#printer.print(text.toString())
+    if (this.#printer.flooded) this.#machine.interrupt()
   }
 
   /** Makes a host call. */
@@ -111,7 +114,7 @@ export class GuestProgram implements ProgramCalls {
     } catch (thrown) {
       if (!this.#machine.exhausted) this.#end(trapResult(thrown))
     }
-    if (this.#machine.exhausted) this.#end(outOfTime(this.#task.cpuMs))
+    if (this.#machine.exhausted) this.#end(this.#printer.flooded ? flooded(this.#task) : outOfTime(this.#task))
     return !this.#over
   }
 
@@ -192,9 +195,18 @@ const outOfMemoryResult: Omit<ProgramResult, 'truncated'> = {
   broken: true,
 }
 
-const outOfTime = (cpuMs: number): Omit<ProgramResult, 'truncated'> => ({
+const outOfTime = ({ cpuMs }: ProgramTask): Omit<ProgramResult, 'truncated'> => ({
   status: 'timeout',
   error: { name: 'TimeoutError', message: `The program exceeded its limit of ${cpuMs / 1000} s of CPU time.` },
+  broken: true,
+})
+
+const flooded = ({ logBytes }: ProgramTask): Omit<ProgramResult, 'truncated'> => ({
+  status: 'error',
+  error: {
+    name: 'OutputError',
+    message: `The program was stopped because it kept printing after the first ${logBytes} bytes. Print less.`,
+  },
   broken: true,
 })
 
@@ -209,23 +221,33 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
  */
 const batchBytes = 4096
 const outputBatchMs = 50
+/** As how many bytes a short line counts once output is dropped: the time that it takes does not depend on its length. */
+const printCost = 2048
 
 class Printer {
   readonly #send: (text: string) => void
   #batch = ''
   #left: number
+  #leftToDrop: number
   #sent = 0
   /** Whether output was dropped. */
   cut = false
 
-  constructor(maxBytes: number, send: (text: string) => void) {
-    this.#left = maxBytes
+  constructor({ logBytes, droppedLogBytes }: ProgramTask, send: (text: string) => void) {
+    this.#left = logBytes
+    this.#leftToDrop = droppedLogBytes
     this.#send = send
+  }
+
+  /** Whether too much output was dropped. */
+  get flooded(): boolean {
+    return this.#leftToDrop < 0
   }
 
   print(text: string): void {
     if (this.#left <= 0) {
       this.cut ||= text !== ''
+      this.#leftToDrop -= Math.max(text.length, printCost)
       return
     }
     const bytes = Buffer.from(text)

@@ -30,6 +30,8 @@ export interface ProgramTask {
   readonly keep: boolean
   readonly cpuMs: number
   readonly logBytes: number
+  /** How much output may be dropped after the first `logBytes` before the program is stopped. */
+  readonly droppedLogBytes: number
   readonly valueBytes: number
   /** Maximum number of host calls, and maximum size of each. */
   readonly calls: number

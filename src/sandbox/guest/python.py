@@ -17,6 +17,8 @@ import types
 READY, CALL, LOG, VALUE, DONE, RUN, ANSWER, REFUSAL = 1, 2, 3, 4, 5, 7, 8, 9
 HEADER = struct.Struct('>BII')
 PROGRAM = '<program>'
+# As how many bytes a short text counts once output is dropped: half as many as in program.ts, because `print` writes twice.
+PRINT_COST = 1024
 # Importing asyncio takes more CPU time than the rest of starting, and most programs do not use it.
 ASYNCHRONOUS = re.compile('async|await|ahost')
 # How long a child waits for its program before it imports asyncio.
@@ -43,6 +45,10 @@ class HostRefusal(Exception):
     def __init__(self, code, message):
         super().__init__(message)
         self.code, self.message = code, message
+
+
+class OutputError(BaseException):
+    """Ends a program that floods its output; `except Exception` does not catch it."""
 
 
 def send(kind, number, payload=b''):
@@ -140,14 +146,19 @@ class Printed:
     encoding = 'utf-8'
 
     def __init__(self):
-        self.begin(0)
+        self.begin({'logBytes': 0, 'droppedLogBytes': 0})
 
-    def begin(self, limit):
-        self.left, self.cut = limit, False
+    def begin(self, task):
+        self.limit, self.left, self.left_to_drop = task['logBytes'], task['logBytes'], task['droppedLogBytes']
+        self.cut = False
         self.batch, self.sent = b'', 0
 
     def write(self, text):
         data = str(text).encode('utf-8', 'replace')
+        if self.left <= 0 and data:
+            self.left_to_drop -= max(len(data), PRINT_COST)
+            if self.left_to_drop < 0:
+                raise OutputError(f'The program was stopped because it kept printing after the first {self.limit} bytes. Print less.')
         self.batch += data[: max(0, self.left)]
         self.cut = self.cut or len(data) > self.left
         self.left -= len(data)
@@ -305,7 +316,7 @@ def main():
         next_task = runs.get()
     while True:
         task = next_task | {'calls_made': calls_made}
-        printed.begin(task['logBytes'])
+        printed.begin(task)
         found = run_program(task, scope)
         printed.send()
         if printed.cut:

@@ -31,6 +31,8 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
   // Optimizing the interpreter takes more CPU time than starting Node. By default, V8 does so for any program.
   '--wasm-tiering-budget=2000000000',
   '--max-old-space-size=128',
+  // Recursion in the engine must reach the engine's limit first, which is an exception that the program can catch.
+  '--stack-size=3900',
   file,
   join(engine, engineFile),
   `${memory}`,

@@ -202,6 +202,8 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
     'ulimit -c 0',
     'ulimit -f 0',
     'ulimit -n 64',
+    // Enough for the engine's recursion, where a lower limit was set.
+    '{ ulimit -s 8192 || true; } 2>/dev/null',
     cpuSeconds && `ulimit -t ${Math.ceil(cpuSeconds)}`,
     data && `ulimit -d ${kibibytes(data)}`,
     addresses && `ulimit -v ${kibibytes(addresses)}`,

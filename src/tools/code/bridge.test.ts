@@ -109,7 +109,7 @@ test('B9: search and describe work inside, show what the caller may use, and are
 ;[found, await describe('files.read-file'), await describe(['files.none', 'tools.files.write'])]`)
   const [found, one, two] = answer.value as [unknown, string, string]
   expect(found).toEqual([{ server: 'files', name: 'read-file', description: 'Reads.' }])
-  expect(one).toContain('read_file(args?: Record<string, unknown>): Promise<any>')
+  expect(one).toContain('read_file(args?: Record<string, unknown>): Promise<any /* no outputSchema */>')
   expect(two).toContain('/** Writes. */')
   expect(two).toContain('\n// no tool none on files')
   expect(answer.calls?.map(({ tool }) => tool)).toEqual([

@@ -40,7 +40,7 @@ test('B9: describe_tools gives declarations as programs call them', async () => 
   };
   words: {
     /** word */
-    one(args?: Record<string, unknown>): Promise<any>;
+    one(args?: Record<string, unknown>): Promise<any /* no outputSchema */>;
   };
 }`)
   expect(answer.tokens_used).toBe(Math.ceil(answer.declarations.length / 4))

@@ -3,6 +3,7 @@ import { reservedProperties } from './tool-names.ts'
 /** Defines the globals of JavaScript programs. Changing them gains nothing, because the host checks every call. */
 export const javascriptPrelude = `(() => {
   const ask = host
+  const { stringify } = JSON
   class ToolError extends Error {
     constructor(server, tool) {
       super()
@@ -11,13 +12,24 @@ export const javascriptPrelude = `(() => {
       this.tool = tool
     }
   }
-  const call = (server, tool, args = {}) => {
+  const sendable = (key, value) => {
+    const type = typeof value
+    if (type !== 'bigint' && type !== 'function' && type !== 'symbol') return value
+    throw new TypeError('"' + key + '" is a ' + type)
+  }
+  const call = async (server, tool, args = {}) => {
     // Create the error now, so that its stack shows the line of the call and not of the answer.
     const failure = new ToolError(server, tool)
-    return ask('call', JSON.stringify({ server, tool, args })).then(JSON.parse, (refusal) => {
-      failure.code = refusal.code
-      failure.message = refusal.message
-      throw failure
+    const fail = (code, message) => Object.assign(failure, { code, message })
+    let text
+    try {
+      text = stringify({ server, tool, args }, sendable)
+    } catch (error) {
+      const why = error instanceof RangeError ? 'they are nested too deeply' : error?.message
+      throw fail('INVALID_ARGUMENTS', 'The arguments cannot be sent as JSON: ' + why + '.')
+    }
+    return ask('call', text).then(JSON.parse, ({ code, message }) => {
+      throw fail(code, message)
     })
   }
   const reserved = new Set(${JSON.stringify([...reservedProperties])})

@@ -32,6 +32,8 @@ export const gets = (title: string, value: unknown, code: string, more: Partial<
 export const fails = of('error')
 /** It would run for ever. */
 export const spins = of('timeout')
+/** It prints for ever, and is stopped for that or, on a slow machine, for its CPU time. */
+export const prints = (title: string, code: string): Attack => of('error', 'timeout')(title, code, { logs: 65_536 })
 /** It wants more memory than there is, or more of something that takes memory or time. */
 export const bursts = of('out_of_memory', 'error', 'timeout')
 /** It may end as it likes, as long as it ends. */

@@ -1,4 +1,4 @@
-import { type Attack, bursts, ends, fails, gets, spins } from './attack.ts'
+import { type Attack, bursts, ends, fails, gets, prints, spins } from './attack.ts'
 
 /** Memory bombs of every kind. */
 export const memoryBombs: readonly Attack[] = [
@@ -58,7 +58,9 @@ export const loops: readonly Attack[] = [
 
 /** Floods of what leaves the sandbox. */
 export const floods: readonly Attack[] = [
-  spins('lines for ever', `for (;;) console.log('flood')`, { logs: 65_536 }),
+  prints('lines for ever', `for (;;) console.log('flood')`),
+  prints('lines for ever that it catches', `for (;;) try { for (;;) console.log('flood') } catch {}`),
+  prints('long lines for ever', `const line = 'x'.repeat(1e5); for (;;) console.log(line)`),
   gets('one long line', 1, `console.log('x'.repeat(5e6)); 1`, { logs: 65_536 }),
   gets('a large result', true, `'x'.repeat(4e5)`, { value: undefined }),
   fails('a large exception', `throw new Error('x'.repeat(1e6))`, { error: /^Error: x{8000}$/ }),

@@ -1,4 +1,4 @@
-import { type Attack, bursts, ends, fails, gets, spins } from './attack.ts'
+import { type Attack, bursts, ends, fails, gets, prints, spins } from './attack.ts'
 
 /** Calls the kernel past Python, and gives what it answers: -1, and why. */
 const syscall = (
@@ -135,7 +135,7 @@ count < 64`,
 ]
 
 export const floods: readonly Attack[] = [
-  spins('lines for ever', `while True: print('flood')`, { logs: 65_536 }),
+  prints('lines for ever', `while True: print('flood')`),
   gets('one long line', 1, `print('x' * 5_000_000)\n1`, { logs: 65_536 }),
   ends('lines past Python', `import os\nfor _ in range(2000): os.write(2, b'x' * 10000)`, { logs: 65_536 }),
   fails('lines past Python without end', `import os\nwhile True: os.write(2, b'x' * 10**6)`, { error: /Broken pipe/ }),

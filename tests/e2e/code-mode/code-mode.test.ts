@@ -116,6 +116,34 @@ describe('a denied tool', () => {
   })
 })
 
+describe('arguments that cannot be sent', () => {
+  const deep = 'let deep = {}; for (let i = 0; i < 20000; i++) deep = { deep }; deep'
+  test.each([
+    ['a function', '{ page() {} }', '"page" is a function'],
+    ['a BigInt', '{ page: 1n }', '"page" is a bigint'],
+    ['a symbol', "{ page: Symbol('x') }", '"page" is a symbol'],
+    ['a cyclic object', '(() => { const page = {}; page.page = page; return page })()', 'circular'],
+    ['an object nested 200 levels deep', `(() => { ${deep.replace('20000', '200')}\nreturn deep })()`, 'too deeply'],
+    ['an object nested 20,000 levels deep', `(() => { ${deep}\nreturn deep })()`, 'too deeply'],
+  ])('B9: %s rejects the promise of its call, and the other calls run', async (_, args, message) => {
+    const coder = await converse(toolway, 'coder')
+    const code = `const [refused, ran] = await Promise.allSettled([tools.orders.list_orders(${args}), tools.orders.wiped()])
+;[refused.reason instanceof ToolError, refused.reason.code, refused.reason.message, refused.reason.tool, ran.value.wiped]`
+    const { value, calls } = await coder.call<{ value: unknown[]; calls: { tool: string }[] }>('execute_code', { code })
+    expect(value).toEqual([true, 'INVALID_ARGUMENTS', expect.stringContaining(message), 'list_orders', 0])
+    expect(calls.map(({ tool }) => tool)).toContain('orders.wiped')
+  })
+})
+
+test('B9: declarations have the type of results with an outputSchema, and mark the others', async () => {
+  const coder = await converse(toolway, 'coder')
+  const { declarations } = await coder.call<{ declarations: string }>('describe_tools', {
+    names: ['orders.wiped', 'native.hash'],
+  })
+  expect(declarations).toMatch(/hash\(.*\): Promise<\{/s)
+  expect(declarations).toContain('wiped(args?: {}): Promise<any /* no outputSchema */>')
+})
+
 test('S7: an environment keeps its variables for its agent only', async () => {
   const args = { environment: 'scratch' }
   const coder = await converse(toolway, 'coder')

@@ -195,7 +195,9 @@ interface Declared {
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
   const args = declaredType(inputSchema, characters, false)
-  const result = isRecord(outputSchema) ? declaredType(outputSchema, characters * resultShare, true) : 'any'
+  const result = isRecord(outputSchema)
+    ? declaredType(outputSchema, characters * resultShare, true)
+    : 'any /* no outputSchema */'
   const exact = identifier === name ? [] : [`Exact name: ${quoteLiteral(name)}.`]
   const comment = commentText([...exact, description ?? ''].join(' '), maxToolComment)
   const signature = `${propertyName(identifier)}(args${needsSome([inputSchema], inputSchema) ? '' : '?'}: ${args}): Promise<${result}>`
