@@ -4,6 +4,7 @@ import { AppPages } from '../core/apps.ts'
 import { entryOf } from '../core/call.fixture.ts'
 import { uiExtension } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
+import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { setUp } from './catalog.fixture.ts'
 import { Catalogs } from './catalog.ts'
 import { callerOf, decideBy, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
@@ -15,6 +16,17 @@ const app = (name: string, ...tools: Definition[]) =>
   fakeSource(name, { tools: [uiTool(name, `show-${name}`), appOnly('refresh'), ...tools], resources: [page(name)] })
 
 const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
+const catalogWith = (pages: AppPages) =>
+  new Catalogs({
+    sources: [app('clock'), app('map')],
+    naming: namingOf(),
+    listDeadlineMs: 1,
+    rules: { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' },
+    pages,
+    clock: createManualClock(),
+    log: keepingLog(),
+  })
+
 const find = entryOf({ server: 'toolway', name: 'find_tool', definition: { name: 'find_tool' } })
 const meta = { ...fakeSource('toolway'), entries: () => [find] }
 const native = fakeSource('native', { tools: ['execute_code'] })
@@ -112,16 +124,31 @@ test('W3: errors do not suggest tools for pages only', async () => {
 
 test('W3: the page that a caller read last outlives a reload', async () => {
   const pages = new AppPages()
-  const catalogOf = () =>
-    new Catalogs({
-      sources: [app('clock'), app('map')],
-      naming: namingOf(),
-      listDeadlineMs: 1,
-      rules: { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' },
-      pages,
-      clock: createManualClock(),
-      log: keepingLog(),
-    })
-  await catalogOf().view(callerOf()).resolve('resource', page('map'))
-  expect((await catalogOf().view(callerOf()).resolve('tool', 'refresh')).entry.server).toBe('map')
+  await catalogWith(pages).view(callerOf()).resolve('resource', page('map'))
+  expect((await catalogWith(pages).view(callerOf()).resolve('tool', 'refresh')).entry.server).toBe('map')
+})
+
+test('W3, B10: processes that share a store know the page that a caller read last from any of them', async () => {
+  const store = memoryTtlStore(createManualClock())
+  const [one, other] = [catalogWith(new AppPages(store)), catalogWith(new AppPages(store))]
+  const bare = async (catalog: Catalogs, caller = callerOf()) =>
+    (await catalog.view(caller).resolve('tool', 'refresh')).entry.server
+  await one.view(callerOf()).resolve('resource', page('clock'))
+  expect([await bare(one), await bare(other)]).toEqual(['clock', 'clock'])
+  await other.view(callerOf()).resolve('resource', page('map'))
+  expect([await bare(one), await bare(other)]).toEqual(['map', 'map'])
+  await expect(bare(other, callerOf({ agent: 'bob' }))).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+})
+
+test('W3: a URI that several servers have is read from the one whose page the caller read last', async () => {
+  const films = (name: string) => fakeSource(name, { resources: [page(name), 'videos://one'] })
+  const { view } = setUp([films('clips'), films('films')])
+  const ambiguous = { message: expect.stringContaining('more than one') }
+  await expect(view.resolve('resource', 'videos://one')).rejects.toMatchObject(ambiguous)
+  for (const server of ['clips', 'films']) {
+    await view.resolve('resource', page(server))
+    expect((await view.resolve('resource', 'videos://one')).entry.server).toBe(server)
+  }
+  // A URI that Toolway serves stays what it is.
+  expect((await view.resolve('resource', 'videos://clips/one')).entry.server).toBe('clips')
 })

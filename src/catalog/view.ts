@@ -118,9 +118,10 @@ export class CatalogView implements View {
 
   readonly resolve = async (kind: Kind, spelling: string, wait?: LookupOptions): Promise<Served> => {
     try {
-      const found = this.#resolveNow(kind, spelling) ?? (await this.#resolveLater(kind, spelling, wait))
       const isRead = kind === 'resource' && wait?.operation === undefined
-      if (isRead) this.#catalog.pages.read(this.#caller, spelling, found.entry.server)
+      const own = isRead ? await this.#resourceOfPage(spelling) : undefined
+      const found = own ?? this.#resolveNow(kind, spelling) ?? (await this.#resolveLater(kind, spelling, wait))
+      if (isRead) await this.#catalog.pages.read(this.#caller, spelling, found.entry.server)
       return found
     } catch (thrown) {
       const servers = () => this.#namedIn(this.#catalog.sources.keys(), kind, spelling).servers
@@ -238,12 +239,21 @@ export class CatalogView implements View {
   }
 
   /** The tool that its server calls so, as the pages of apps do. The server of the page read last comes first. */
-  #resolveBare(name: string): Served | undefined {
-    const own = this.#entryOf('tool', this.#catalog.pages.lastServer(this.#caller) ?? '', name)
+  async #resolveBare(name: string): Promise<Served | undefined> {
+    const server = await this.#catalog.pages.lastServer(this.#caller)
+    const own = this.#entryOf('tool', server ?? '', name)
     // The page means its own server's tool, also if the caller may not use that.
     if (own.length > 0) return this.#usable(own)[0]
     const namesakes = this.list('tool').filter(({ entry }) => entry.name === name || entry.override?.name === name)
     return this.#only('tool', name, namesakes)
+  }
+
+  /** Of the resources that several servers have under this URI, the one of the server whose page was read last. */
+  async #resourceOfPage(uri: string): Promise<Served | undefined> {
+    const found = this.#usable(this.#meanings('resource', uri))
+    if (found.length < 2) return undefined
+    const server = await this.#catalog.pages.lastServer(this.#caller)
+    return found.find(({ entry }) => entry.server === server)
   }
 
   #namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
@@ -269,7 +279,7 @@ export class CatalogView implements View {
     const { readiness, naming } = this.#catalog
     const { servers: meant, qualifier } = this.#namedIn(this.#sources.keys(), kind, spelling)
     const mayBeBare = kind === 'tool' && meant.length === 0
-    const bare = mayBeBare ? this.#resolveBare(spelling) : undefined
+    const bare = mayBeBare ? await this.#resolveBare(spelling) : undefined
     if (bare) return bare
     const servers = this.#openAmong(meant)
     const named = servers.map((server) => this.#sources.get(server) as Source)
@@ -282,7 +292,7 @@ export class CatalogView implements View {
     const enough = () => this.#usable(this.#meanings(kind, spelling)).length > 0
     const late = await readiness.of(candidates, wait, { enough, missing })
 
-    const found = this.#resolveNow(kind, spelling) ?? (mayBeBare ? this.#resolveBare(spelling) : undefined)
+    const found = this.#resolveNow(kind, spelling) ?? (mayBeBare ? await this.#resolveBare(spelling) : undefined)
     if (found) return found
     for (const source of named.length > 0 ? named : late) {
       const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))

@@ -134,7 +134,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     approvals,
     /** Those of all workers and replicas. */
     sharedApprovals: open.use(new SharedApprovals({ approvals, pubSub: shared?.pubSub, clock, log })),
-    pages: new AppPages(),
+    pages: new AppPages(shared?.ttlStore),
     exposures: new ChosenExposures(clock),
     storeReadings,
     rejections: new Rejections(clock),

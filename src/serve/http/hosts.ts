@@ -66,7 +66,7 @@ export function offendingHeader(
 }
 
 const requestHeaders =
-  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, Toolway-Expose, traceparent, tracestate, baggage'
 
 /** Names of headers that tools and OpenAI clients add. They are allowed if a preflight request names them. */
 const allowedPreflightHeader = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i

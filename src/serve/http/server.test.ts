@@ -201,6 +201,7 @@ describe('B6: access', () => {
     expect(status).toBe(204)
     expect(headers['access-control-allow-methods']).toBe('POST, GET, DELETE')
     expect(headers['access-control-allow-headers']).toContain('Mcp-Session-Id')
+    expect(headers['access-control-allow-headers']).toContain('Toolway-Expose')
     expect((await preflight('https://evil.example.com')).status).toBe(403)
   })
 })
