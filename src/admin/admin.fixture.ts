@@ -55,6 +55,7 @@ function createTestAdmin() {
   }
   const admin: AdminService = {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
+    endpoints: () => [views.endpoint],
     series: async (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
     stats: async (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
     previewOverride: async () => ({ definition: { name: 'read' }, tokens: 5, own: 10, problems: [] }),
@@ -180,7 +181,7 @@ function createTestAdmin() {
       yield { kind: 'progress', records: 10_000 }
       yield { kind: 'end', replay: views.policyReplay }
     },
-    keys: () => ({ keys: [views.key], file: '/state/keys.json', problem: null, agents: ['dev'] }),
+    keys: () => ({ keys: [views.key], file: '/state/keys.json', problem: null, agents: ['dev'], endpoints: [] }),
     async createKey(caller, given) {
       note('create-key', given, caller)
       return { secret: 'twk_ci_x', key: views.key }

@@ -11,6 +11,7 @@ import type { ServerView, TryResult } from './tools/schema.ts'
  */
 export type * from './calls/schema.ts'
 export type * from './config/schema.ts'
+export type * from './endpoints/schema.ts'
 export type * from './inbox/schema.ts'
 export type * from './keys/schema.ts'
 export type * from './overview/schema.ts'

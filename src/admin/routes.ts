@@ -5,6 +5,7 @@ import { callsRoutes } from './calls/calls.ts'
 import { chatRoutes, type DashboardChat } from './chat/chat.ts'
 import { configRoutes } from './config/config.ts'
 import { configEditRoutes } from './config/config-edit.ts'
+import { endpointsRoutes } from './endpoints/endpoints.ts'
 import { inboxRoutes } from './inbox/inbox-service.ts'
 import { keysRoutes } from './keys/keys.ts'
 import type { LiveEvents } from './live-events.ts'
@@ -55,6 +56,7 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
       },
     }),
     ...overviewRoutes(admin),
+    ...endpointsRoutes(admin),
     ...inboxRoutes(admin),
     ...serversRoutes(admin),
     ...toolsRoutes(admin),

@@ -5,6 +5,7 @@ import { createCallsAdmin } from './calls/calls.ts'
 import { createConfigAdmin } from './config/config.ts'
 import { ConfigEdits, createConfigEditAdmin } from './config/config-edit.ts'
 import type { AdminContext } from './context.ts'
+import { createEndpointsAdmin } from './endpoints/endpoints.ts'
 import { createInboxAdmin } from './inbox/inbox-service.ts'
 import { createKeysAdmin } from './keys/keys.ts'
 import { createFigures } from './overview/figures.ts'
@@ -46,6 +47,7 @@ export function createAdmin(context: AdminContext) {
   open.use(inbox.add(uncleanEnd(context, auditQueries)))
   const admin = {
     ...createOverviewAdmin(context, figures),
+    ...createEndpointsAdmin(context),
     ...createSearch(context),
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),

@@ -6,6 +6,7 @@ import type {
   CallView,
   ChainView,
   ConfigView,
+  EndpointView,
   Figures,
   GrantView,
   InboxView,
@@ -145,6 +146,11 @@ export const configView: ConfigView = {
   warnings: [],
   reload: overview.reload,
   history: [reloaded],
+}
+
+export const endpoint: EndpointView = {
+  ...{ name: 'research', path: '/mcp/research', url: 'http://127.0.0.1:4322/mcp/research', description: 'Papers' },
+  ...{ agent: 'dev', expose: 'auto', tools: 3, tokens: { direct: 90, exposed: 90, saved: 0 } },
 }
 
 export const key: KeyView = {

@@ -249,6 +249,11 @@ export const commands = {
     args: { '<name>': 'name of the key, shown in the audit log' },
     options: {
       agent: option('--agent <agent>', 'an agent that the key may act as; repeat for several, "*" for all', collect),
+      endpoint: option(
+        '--endpoint <name>',
+        'an endpoint that the key may connect to; repeat for several (default: all)',
+        collect,
+      ),
       admin: option('--admin', 'allow the admin interface'),
       expires: option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)', lifetimeMs),
       hashOnly: option('--hash-only', 'print a line for auth.keys instead of storing the key'),
@@ -423,6 +428,7 @@ export const commands = {
     options: {
       ...writeOptions,
       agent: option('--agent <agent>', 'the agent that the client acts as (default: the default agent)'),
+      endpoint: option('--endpoint <name>', 'connect to this endpoint, as toolway-NAME'),
       stdio: option('--stdio', 'the client starts Toolway (default)'),
       http: option('--http', 'the client connects to a running Toolway'),
       withToken: option('--with-token', "with --http: write the token itself into the client's file"),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { jsonValue } from '../json/parse-json.ts'
-import { clientText, ownName } from './entry.ts'
+import { clientText } from './entry.ts'
 
 /** A record of Toolway's change to a client's file, needed to undo it. */
 interface Connection {
@@ -134,7 +134,7 @@ async function readConnection(stem: string): Promise<Connection | undefined> {
 }
 
 const hasEntry = (client: ClientKind, { path, bytes, text }: FileSnapshot): boolean =>
-  bytes !== undefined && Object.hasOwn(clientText(client, path, text).servers, ownName)
+  bytes !== undefined && clientText(client, path, text).own.length > 0
 
 async function backupOf(stem: string, { existed, before }: Connection): Promise<Buffer> {
   if (!existed) return Buffer.alloc(0)

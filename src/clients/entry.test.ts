@@ -3,7 +3,7 @@ import { FileProblem } from '../config/edit/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../config/import/client-kind.ts'
 import { translate } from '../config/import/translate.ts'
 import { parseDocument } from '../config/parse/document.ts'
-import { type ClientTransport, clientText, entryFor, ownName } from './entry.ts'
+import { type ClientTransport, clientText, entryFor } from './entry.ts'
 
 const stdio: ClientTransport = {
   kind: 'stdio',
@@ -22,7 +22,7 @@ describe('B11: our entry in the form of each client', () => {
   test.each(clientKinds)('%s: the entry starts this program, in the format of the client', async (client) => {
     const name = client === 'codex' ? 'config.toml' : 'settings.json'
     const text = clientText(client, name, '').edited(entry(client, stdio))
-    const { tree, problems } = await parseDocument({ path: name, text: text.replaceAll(ownName, 'us') })
+    const { tree, problems } = await parseDocument({ path: name, text: text.replaceAll('toolway', 'us') })
     expect(problems).toEqual([])
     const read = translate(tree, '', client)
     expect(read.warnings).toEqual([])

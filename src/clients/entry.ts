@@ -1,6 +1,7 @@
 import { applyChanges, contentOf, valueAt } from '../config/edit/edit-text.ts'
 import { FileProblem } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
+import { isOwnEntry, ownEntryName } from '../config/import/own-entry.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 
 export type ClientTransport =
@@ -117,9 +118,6 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
   return shape.http(way, bearer)
 }
 
-/** The name of Toolway's entry in clients' files. */
-export const ownName = 'toolway'
-
 export type ClientText = ReturnType<typeof clientText>
 
 /** A client's file as text. Edits change only the servers section. */
@@ -130,16 +128,18 @@ export function clientText(client: ClientKind, file: string, text: string) {
   const servers = asRecord(section)
   return {
     servers,
+    /** The names of Toolway's own entries. */
+    own: Object.keys(servers).filter((name) => isOwnEntry(name, servers[name])),
     /** Path of the section that lists the servers. */
     path,
-    /** Sets or removes Toolway's entry, and removes the servers in `without`. */
-    edited(entry: object | undefined, without: readonly string[] = []): string {
+    /** Sets or removes Toolway's entry `own`, and removes the servers in `without`. */
+    edited(entry: object | undefined, without: readonly string[] = [], own = ownEntryName()): string {
       if (!isRecord(section ?? {})) {
         throw new FileProblem(`${path.join('.')} in it is not a section`, 'Fix it, then try again.')
       }
-      const gone = [...without, ...(entry ? [] : [ownName])].filter((name) => Object.hasOwn(servers, name))
+      const gone = [...without, ...(entry ? [] : [own])].filter((name) => Object.hasOwn(servers, name))
       const changes = gone.map((name) => ({ path: [...path, name] }))
-      return applyChanges(file, text, entry ? [...changes, { path: [...path, ownName], value: entry }] : changes)
+      return applyChanges(file, text, entry ? [...changes, { path: [...path, own], value: entry }] : changes)
     },
   }
 }

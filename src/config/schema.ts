@@ -37,7 +37,9 @@ export const configSchema = z
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),
     discovery: discoverySection.prefault({}).describe("When servers' tools are listed."),
-    registry: registrySection.prefault({}).describe('The MCP registry that the dashboard searches.'),
+    registry: registrySection
+      .prefault({})
+      .describe('The MCP registry that the dashboard searches, and the one that this gateway serves.'),
     agents: agentsSection
       .default({})
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),

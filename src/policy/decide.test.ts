@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Config } from '../config/schema.ts'
+import { type Config, configSchema } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { Policy } from './decide.ts'
 import { agentOf } from './policies.fixture.ts'
@@ -185,4 +185,21 @@ test('J2, B5: an explanation has the same outcome as the decision for read-only 
     expect(decision).toEqual(decide(caller, entry))
     expect(considered.at(-1)).toMatchObject({ outcome: decision.allowed ? 'allows' : 'denies', rule: decision.rule })
   }
+})
+
+test('V15: at an endpoint, an agent in code mode may run programs, and other agents may not', () => {
+  const allow = { servers: ['*'] }
+  const { data } = configSchema.safeParse({
+    agents: { coder: { allow, expose: 'code' }, reader: { allow, expose: 'meta' }, chooser: { allow, expose: 'auto' } },
+    endpoints: { research: { servers: ['web'] } },
+    defaults: { autoAbove: 'code' },
+  })
+  const policy = new Policy({ config: data as Config })
+  const entry = entryOf({ server: 'native', name: 'execute_code' })
+  const runs = (agent: string) => {
+    const caller = { ...callOf().caller, agent, endpoint: 'research' }
+    expect(policy.closed(caller, 'native') === undefined).toBe(policy.decide(caller, entry).allowed)
+    return policy.decide(caller, entry).allowed
+  }
+  expect(['coder', 'reader', 'chooser'].map(runs)).toEqual([true, false, true])
 })

@@ -62,14 +62,15 @@ export class Policy {
       if (denial) return denial
     }
     if (caller.endpoint === undefined) return verdict
-    return this.#endpoints.denialOf(caller.endpoint, entry) ?? verdict
+    return this.#endpoints.denialOf(caller.endpoint, entry, this.#isInCode(caller)) ?? verdict
   }
 
   /** The denial if a caller may not use anything on a server, whatever the server offers. */
   readonly closed = (caller: Caller, server: string): Denial | undefined => {
     const denial = this.#rules.closed(caller, server)
     if (denial) return this.#isForNone(caller, denial) ? this.#denialForNone(caller) : denial
-    return caller.endpoint === undefined ? undefined : this.#endpoints.closedAt(caller.endpoint, server)
+    if (caller.endpoint === undefined) return undefined
+    return this.#endpoints.closedAt(caller.endpoint, server, this.#isInCode(caller))
   }
 
   /** Decides like `decide`, and also returns everything that was considered. */
@@ -108,6 +109,12 @@ export class Policy {
   /** The exposure mode at an endpoint: the endpoint's, else the agent's own, else the nearest one that it inherits, else the default. */
   exposureOf(agent: string, endpoint = ''): ExposureSetting {
     return this.#endpointExposures.get(endpoint) ?? this.#exposures.get(agent)?.value ?? this.#defaults.expose
+  }
+
+  /** Whether the caller's agent calls tools from programs at the endpoint, or would if it had many tools. */
+  #isInCode({ agent, endpoint }: Caller): boolean {
+    const mode = this.exposureOf(agent, endpoint)
+    return (mode === 'auto' ? this.#defaults.autoAbove : mode) === 'code'
   }
 
   /** Whether clients of the caller's agent should load a tool at once. */

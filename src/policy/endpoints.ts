@@ -9,8 +9,6 @@ interface Group {
   readonly isWhole: boolean
   readonly servers: Patterns<true>
   readonly tools: readonly { readonly isServer: (server: string) => boolean; readonly names: Patterns<true> }[]
-  /** Whether programs run here, because code mode is the endpoint's way to call tools. */
-  readonly runsCode: boolean
 }
 
 type NamedEntry = Pick<Entry, 'kind' | 'server' | 'name'>
@@ -24,30 +22,34 @@ export class EndpointGroups {
     this.#groups = new Map(Object.entries(endpoints).map(([name, endpoint]) => [name, compileGroup(endpoint, compile)]))
   }
 
-  /** The denial if an entry is not served at an endpoint. Nothing is served at one that is no longer configured. */
-  denialOf(endpoint: string, { kind, server, name }: NamedEntry): Denial | undefined {
+  /**
+   * The denial if an entry is not served at an endpoint. Nothing is served at one that is no longer configured. With
+   * `inCode`, programs are the caller's way to call tools.
+   */
+  denialOf(endpoint: string, { kind, server, name }: NamedEntry, inCode: boolean): Denial | undefined {
     const group = this.#groups.get(endpoint)
     if (server === metaSource && group) return undefined
     if (group && servesEntry(group, { kind, server, name })) return undefined
+    if (group && inCode && server === 'native' && name === 'execute_code' && kind === 'tool') return undefined
     return notServed(endpoint, `${server}.${name}`)
   }
 
   /** The denial if nothing on a server is served at an endpoint. */
-  closedAt(endpoint: string, server: string): Denial | undefined {
+  closedAt(endpoint: string, server: string, inCode: boolean): Denial | undefined {
     const group = this.#groups.get(endpoint)
-    if (group && (server === metaSource || servesServer(group, server))) return undefined
+    const isNeeded = server === metaSource || (inCode && server === 'native')
+    if (group && (isNeeded || servesServer(group, server))) return undefined
     return notServed(endpoint, `the server ${server}`)
   }
 }
 
-const compileGroup = ({ servers, tools, expose }: EndpointConfig, compile: CompilePattern): Group => ({
+const compileGroup = ({ servers, tools }: EndpointConfig, compile: CompilePattern): Group => ({
   isWhole: servers.length === 0 && Object.keys(tools).length === 0,
   servers: compilePatterns(servers, compile, isListed),
   tools: Object.entries(tools).map(([server, names]) => ({
     isServer: compile(server),
     names: compilePatterns(names, compile, isListed),
   })),
-  runsCode: expose === 'code',
 })
 
 const isListed = (): true => true
@@ -55,15 +57,13 @@ const isListed = (): true => true
 const servesServer = (group: Group, server: string): boolean =>
   group.isWhole ||
   matchFirst(group.servers, server) !== undefined ||
-  group.tools.some(({ isServer }) => isServer(server)) ||
-  (group.runsCode && server === 'native')
+  group.tools.some(({ isServer }) => isServer(server))
 
 const servesEntry = (group: Group, { kind, server, name }: NamedEntry): boolean =>
   group.isWhole ||
   matchFirst(group.servers, server) !== undefined ||
   (kind === 'tool' &&
-    (group.tools.some(({ isServer, names }) => isServer(server) && matchFirst(names, name) !== undefined) ||
-      (group.runsCode && server === 'native' && name === 'execute_code')))
+    group.tools.some(({ isServer, names }) => isServer(server) && matchFirst(names, name) !== undefined))
 
 const notServed = (endpoint: string, what: string): Denial => ({
   allowed: false,

@@ -96,3 +96,20 @@ test('V15: a rule that names a tool as callers see it is a warning that says wha
       .map((key) => `${key}: ${advice}`),
   )
 })
+
+test('V15: endpoints that serve what does not exist, and keys for endpoints that do not exist, are warnings', () => {
+  const hash = `sha256:${'0'.repeat(64)}`
+  expect(
+    doubtsOf({
+      mcpServers: { files: { command: 'x' } },
+      endpoints: { research: { servers: ['file', 'fil*'], tools: { files: ['files.read', 'write'], ghost: ['*'] } } },
+      auth: { keys: [{ id: 'ci', hash, admin: true, endpoints: ['reserch', 'research'] }] },
+    }),
+  ).toEqual([
+    'endpoints.research.servers[0]: there is no server file; did you mean "files"?',
+    expect.stringMatching(/^endpoints\.research\.tools\.files\[0\].*write it as read$/),
+    'endpoints.research.tools.ghost: there is no server ghost',
+    'auth.keys[0].endpoints[0]: there is no endpoint reserch; did you mean "research"?',
+    'auth.keys[0].admin has no effect beside endpoints',
+  ])
+})

@@ -20,6 +20,7 @@ const settingWarnings: readonly ((config: Config) => string[])[] = [
   uselessApprovals,
   rulesForNewNames,
   unknownAgents,
+  uselessEndpointLines,
   openAgents,
   falseDefaultAgent,
   serversWithoutReads,
@@ -91,6 +92,27 @@ function unknownAgents({ agents, defaults, auth, endpoints }: Config): string[] 
     ...Object.entries(endpoints).flatMap(([name, { agent }]) =>
       agent === undefined ? [] : unknown(`endpoints.${name}.agent`, agent),
     ),
+  ]
+}
+
+/** Warnings about what endpoints serve that does not exist, and about keys for endpoints that do not exist. */
+function uselessEndpointLines({ endpoints, mcpServers, auth }: Config): string[] {
+  const servers = knownServers(Object.keys(mcpServers))
+  const known = Object.keys(endpoints)
+  return [
+    ...Object.entries(endpoints).flatMap(([name, endpoint]) => [
+      ...inList(`endpoints.${name}.servers`, endpoint.servers, (key, server) => serverWarnings(key, server, servers)),
+      ...Object.entries(endpoint.tools).flatMap(([server, tools]) => {
+        const key = `endpoints.${name}.tools.${server}`
+        return [...serverWarnings(key, server, servers), ...toolNameWarnings(key, server, tools)]
+      }),
+    ]),
+    ...auth.keys.flatMap(({ admin, endpoints: names = [] }, index) => [
+      ...inList(`auth.keys[${index}].endpoints`, names, (key, name) =>
+        known.includes(name) ? [] : [`${key}: there is no endpoint ${name}${didYouMean(name, known, '')}`],
+      ),
+      ...(admin && names.length > 0 ? [`auth.keys[${index}].admin has no effect beside endpoints`] : []),
+    ]),
   ]
 }
 

@@ -297,6 +297,7 @@ class RunningGateway {
         failures: () => generations.current.inboundAuth.config,
         traced: () => generations.current.traces !== undefined,
         endpoints: () => generations.current.loaded.config.endpoints,
+        published: () => generations.current.loaded.config,
       },
       ...(admin && { adminEndpoint: (server) => admin.endpoint(server) }),
     })
@@ -417,6 +418,11 @@ function atEndpoint(
     const hint = didYouMean(endpoint, Object.keys(endpoints), '')
     throw new ToolwayError('INVALID_ARGUMENTS', `There is no endpoint "${endpoint}" in endpoints${hint}.`)
   }
-  const identity = identityAt(localAs(agent), { name: endpoint, agent: configured.agent })
-  return { ...localAs(configured.agent ?? agent), agents: identity.agents, endpoint }
+  const acting = configured.agent ?? agent
+  if (agent !== undefined && agent !== acting) {
+    const sentence = `Callers of the endpoint ${endpoint} act as ${acting} (endpoints.${endpoint}.agent), not as ${agent}.`
+    throw new ToolwayError('INVALID_AGENT_ID', sentence)
+  }
+  const identity = identityAt(localAs(acting), { name: endpoint, agent: configured.agent })
+  return { ...localAs(acting), agents: identity.agents, endpoint }
 }

@@ -56,6 +56,17 @@ describe('V9: API keys', () => {
     ])
   })
 
+  test('V15: rotated, a key for certain endpoints is still for them; other keys have no member that 0.2.0 refuses', async () => {
+    await createApiKey(places(), { id: 'bot', agents: [], admin: false, endpoints: ['research'] })
+    await rotateApiKey(places(), 'bot', hour)
+    expect(bot()?.endpoints).toEqual(['research'])
+    await createApiKey(places(), { id: 'other', agents: [], admin: false })
+    const [, , { id, ...other }] = JSON.parse(await readFile(join(folder, 'keys.json'), 'utf8')).keys
+    expect([id, Object.keys(other)]).toEqual(['other', ['hash', 'agents', 'admin', 'created']])
+    const admin = createApiKey(places(), { id: 'boss', agents: [], admin: true, endpoints: ['research'] })
+    await expect(admin).rejects.toThrow('cannot be an admin key')
+  })
+
   test('a rotated key has two secrets for a time, then one', async () => {
     const { key: first } = await create()
     const { key: second, stored } = await rotateApiKey(places(), 'bot', hour)

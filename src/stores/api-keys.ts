@@ -8,6 +8,8 @@ export interface ListedKey {
   readonly id: string
   readonly agents: readonly string[]
   readonly admin: boolean
+  /** The named endpoints that it may connect to; absent if it may use all. */
+  readonly endpoints?: readonly string[] | undefined
   /** When the current secret was created; null for keys in the configuration. */
   readonly created: number | null
   readonly expires: number | null
@@ -19,7 +21,7 @@ export interface ListedKey {
 }
 
 interface KeyContext {
-  readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin'>[]
+  readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin' | 'endpoints'>[]
   readonly folder: string
   readonly now: number
 }
@@ -27,8 +29,8 @@ interface KeyContext {
 /** All keys. With `problem`, the keys in the key file are not accepted. */
 export function listApiKeys({ configured, folder, now }: KeyContext, uses: LastUses) {
   const inConfiguration = configured.map(
-    ({ id, agents, admin }): ListedKey => ({
-      ...{ id, agents, admin, created: null, expires: null, expired: false },
+    ({ id, agents, admin, endpoints }): ListedKey => ({
+      ...{ id, agents, admin, ...(endpoints && { endpoints }), created: null, expires: null, expired: false },
       ...{ lastUsed: uses.get(usageName(id)) ?? null, source: 'configuration', previous: null },
     }),
   )
@@ -40,7 +42,11 @@ export function listApiKeys({ configured, folder, now }: KeyContext, uses: LastU
   }
 }
 
-function listedKey({ id, agents, admin, previous, ...key }: StoredKey, uses: LastUses, now: number): ListedKey {
+function listedKey(
+  { id, agents, admin, endpoints, previous, ...key }: StoredKey,
+  uses: LastUses,
+  now: number,
+): ListedKey {
   const created = Date.parse(key.created)
   const expires = key.expires === undefined ? null : Date.parse(key.expires)
   const until = previous === undefined ? 0 : Date.parse(previous.until)
@@ -49,7 +55,15 @@ function listedKey({ id, agents, admin, previous, ...key }: StoredKey, uses: Las
   const lastUsed = used !== null && used > created ? used : null
   const previousUse = uses.get(usageName(id, true)) ?? (lastUsed === null ? used : null)
   return {
-    ...{ id, agents, admin, created, expires, expired: expires !== null && expires <= now },
+    ...{
+      id,
+      agents,
+      admin,
+      ...(endpoints && { endpoints }),
+      created,
+      expires,
+      expired: expires !== null && expires <= now,
+    },
     ...{ lastUsed, source: 'file', previous: until > now ? { until, lastUsed: previousUse } : null },
   }
 }
@@ -64,11 +78,14 @@ export interface NewKey {
   readonly id: string
   readonly agents: readonly string[]
   readonly admin: boolean
+  /** The named endpoints that it may connect to. If omitted, it may use all. */
+  readonly endpoints?: readonly string[] | undefined
   /** If omitted, the key does not expire. */
   readonly lifetimeMs?: number | undefined
 }
 
-export function requireKeyName(id: string, configured: KeyContext['configured']): void {
+export function checkNewKey({ id, admin, endpoints }: NewKey, configured: KeyContext['configured']): void {
+  if (admin && endpoints) throw invalidArguments('A key for certain endpoints cannot be an admin key.')
   if (!keyName.test(id)) {
     throw invalidArguments(
       'Invalid key name: use up to 64 letters (A-Z, a-z), digits and . _ -, starting with a letter or digit.',
@@ -79,11 +96,13 @@ export function requireKeyName(id: string, configured: KeyContext['configured'])
 
 /** Creates a key in the key file. A running gateway accepts it within a second. */
 export async function createApiKey({ configured, folder, now }: KeyContext, wanted: NewKey): Promise<IssuedKey> {
-  const { id, agents, admin, lifetimeMs } = wanted
-  requireKeyName(id, configured)
+  const { id, agents, admin, endpoints, lifetimeMs } = wanted
+  checkNewKey(wanted, configured)
   const { key, hash } = newApiKey(id)
   const expires = lifetimeMs === undefined ? undefined : isoDate(now + lifetimeMs)
-  const stored = { id, hash, agents: [...agents], admin, created: isoDate(now), expires }
+  // Versions before 0.3 refuse a file with the member `endpoints`, so write it only for keys that need it.
+  const scope = endpoints && { endpoints: [...endpoints] }
+  const stored = { id, hash, agents: [...agents], admin, ...scope, created: isoDate(now), expires }
   await change(folder, (keys) => {
     if (keys.some((other) => other.id === id)) throw keyNameTaken(id, 'in the key file')
     return [...keys, stored]
@@ -113,7 +132,7 @@ export async function rotateApiKey(
     const { expires } = old
     const until = Math.min(now + keepOldMs, expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires))
     const stored = {
-      ...{ id, hash, agents: old.agents, admin: old.admin, created: isoDate(now) },
+      ...{ id, hash, agents: old.agents, admin: old.admin, endpoints: old.endpoints, created: isoDate(now) },
       expires: expires && isoDate(now + Date.parse(expires) - Date.parse(old.created)),
       previous: until > now ? { hash: old.hash, until: isoDate(until) } : undefined,
     }

@@ -20,7 +20,8 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
   const keys = (): KeysView => {
     const { config } = current().loaded
     const { keys, problem = null } = listApiKeys(keyContext(), keyUsage.lastUses())
-    return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
+    const [agents, endpoints] = [Object.keys(config.agents), Object.keys(config.endpoints)]
+    return { keys, problem, file: keyFile(config.stores.path), agents, endpoints }
   }
   /** Makes an audited change, which applies to the next request. */
   const change = <T>(caller: Caller, action: Parameters<typeof auditOperation>[2], work: () => Promise<T>) =>
@@ -37,11 +38,11 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
 
   return {
     keys,
-    async createKey(caller: Caller, { id, agents, admin, expiresInMs }: CreateKey): Promise<IssuedKeyView> {
+    async createKey(caller: Caller, { expiresInMs, ...key }: CreateKey): Promise<IssuedKeyView> {
       const where = keyContext()
       const expires = expiresInMs === undefined ? null : new Date(where.now + expiresInMs).toISOString()
-      const action = { operation: 'create_key', arguments: { id, agents, admin, expires } }
-      const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
+      const action = { operation: 'create_key', arguments: { ...key, expires } }
+      const wanted = { ...key, lifetimeMs: expiresInMs }
       return issued(await change(caller, action, () => createApiKey(where, wanted)))
     },
     async rotateKey(caller: Caller, id: string, { keepOldMs, created }: RotateKey): Promise<IssuedKeyView> {

@@ -4,10 +4,18 @@ import { type ViewOf, view } from '../overview/schema.ts'
 
 const agents = z.array(z.string().min(1).max(256)).max(100).describe('The agents that it may act as; `*` means all.')
 
+const endpoints = z
+  .array(z.string().min(1).max(64))
+  .min(1)
+  .max(100)
+  .optional()
+  .describe('The endpoints that it may connect to. Default: all, the admin API and the chat.')
+
 const keyView = view('KeyView', 'An API key, without its secret and hash.', {
   id: z.string(),
   agents,
   admin: z.boolean(),
+  endpoints,
   created: z.number().nullable().describe('When the current secret was created; null for keys in the configuration.'),
   expires: z.number().nullable(),
   expired: z.boolean(),
@@ -27,6 +35,7 @@ export const keysView = view('KeysView', 'All API keys.', {
   file: z.string().describe('The file that contains the hashes of keys that are not in the configuration.'),
   problem: z.string().nullable().describe('Why the keys in the file are not accepted.'),
   agents: z.array(z.string()).describe('The agents in the configuration.'),
+  endpoints: z.array(z.string()).describe('The endpoints in the configuration.'),
 })
 export type KeysView = ViewOf<typeof keysView>
 
@@ -34,6 +43,7 @@ export const createKeyRequest = z.strictObject({
   id: z.string().max(256).describe('The name of the key: letters, digits and . _ -. It is shown in the audit log.'),
   agents: agents.default([]),
   admin: z.boolean().default(false).describe('Whether it may use the admin API.'),
+  endpoints,
   expiresInMs: z
     .int()
     .min(60_000)

@@ -38,6 +38,42 @@ describe('B11: connect connects a client to Toolway', () => {
     expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
   })
 
+  test('V15: --endpoint connects to an endpoint, beside others; a name that does not exist is an error', async () => {
+    const endpoints = 'endpoints: { research: { description: Papers, agent: me }, files: {} }\n'
+    const given = { 'shop/toolway.yaml': `${config['shop/toolway.yaml']}${endpoints}`, 'home/.cursor/mcp.json': cursor }
+    const { run, at } = await user(given)
+    const wrong = await run('connect', 'cursor', '--endpoint', 'reserch', '--yes')
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/did you mean.*research.*are research, files/s),
+    ])
+    const other = await run('connect', 'cursor', '--endpoint', 'research', '--agent', 'you', '--yes')
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('act as me')])
+    expect((await run('connect', 'codex', '--http', '--endpoint', 'research', '--yes')).code).toBe(0)
+    const toml = await readFile(at('home', '.codex', 'config.toml'), 'utf8')
+    expect(toml).toContain('[mcp_servers.toolway-research]\nurl = "http://127.0.0.1:4400/mcp/research"\n')
+    for (const more of [
+      ['--endpoint', 'files'],
+      ['--endpoint', 'research', '--replace'],
+    ])
+      expect((await run('connect', 'cursor', '--yes', ...more)).code).toBe(0)
+    const written = await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')
+    expect(Object.keys(JSON.parse(written.replace('// mine', '')).mcpServers)).toEqual([
+      'toolway-files',
+      'toolway-research',
+    ])
+    const { stdout } = await run('connect')
+    expect(stdout).toMatch(/^research +cursor, codex +Papers$/m)
+    expect(stdout).toMatch(/^cursor .* connected \(stdio\) /m)
+    const imported = await run('import', at('home', '.cursor', 'mcp.json'), '--dry-run')
+    expect(imported.stdout + imported.stderr).toContain('Nothing to add')
+    expect((await run('connect', 'cursor', '--undo', '--endpoint', 'files')).stderr).toContain('--remove --endpoint')
+    const removed = await run('connect', 'cursor', '--remove', '--endpoint', 'gone', '--yes')
+    expect(removed.stdout).toContain('Cursor is not connected as toolway-gone')
+    expect((await run('connect', 'cursor', '--undo')).code).toBe(0)
+    expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
+  })
+
   test('run by npx, the client starts it by npx too, never from a cache; hints name the command that works', async () => {
     const { surroundings, at } = await user(config)
     const program = ['npx', '-y', 'toolway@1.2.3']

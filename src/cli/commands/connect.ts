@@ -1,18 +1,21 @@
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type ClientText, type ClientTransport, clientText, entryFor, ownName } from '../../clients/entry.ts'
+import { type ClientText, type ClientTransport, clientText, entryFor } from '../../clients/entry.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { variablesIn } from '../../clients/secrets.ts'
 import { readSnapshot } from '../../config/edit/file.ts'
 import { type ClientFile, clientLabels } from '../../config/import/client-kind.ts'
 import { clientOnly } from '../../config/import/client-server.ts'
+import { ownEntryName } from '../../config/import/own-entry.ts'
 import { type ReadServer, readServers, type ServersFile } from '../../config/import/read-servers.ts'
 import type { ConfigDialect } from '../../config/import/shape.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemText } from '../../config/problems.ts'
 import { keyPath } from '../../config/tree.ts'
+import { endpointPath } from '../../core/endpoint-path.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import { keptToken } from '../../stores/secret-file.ts'
 import type { OptionsOf } from '../command-table.ts'
 import {
@@ -42,6 +45,8 @@ export async function connect(
 ): Promise<ExitCode | undefined> {
   if (name === undefined) return void (await listClients(shell, options))
   if (options.stdio && options.http) throw new UsageError('--stdio and --http cannot be used together.')
+  if (options.undo && options.endpoint !== undefined)
+    throw new UsageError('--undo restores the whole file.', 'Use --remove --endpoint to remove only this entry.')
   const output = createOutput(shell, options.json)
   const file = await fileOf(clientNamed(name), hostEnvironment(shell), options.project ? 'project' : 'user')
   if (options.undo) return void (await undo(shell, file, options.force === true, output))
@@ -68,10 +73,10 @@ async function confirmed(shell: Shell, { yes, json }: ConnectOptions, { file }: 
 }
 
 function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): void {
-  const { file, before, after, way, entry, move, servers } = edit
+  const { file, before, after, way, entry, own, move, servers } = edit
   const label = clientLabels[file.client]
   if (!changes) {
-    output.print(way ? `${label} is already connected this way.` : `${label} is not connected.`)
+    output.print(way ? `${label} is already connected this way.` : `${label} is not connected${asEntry(own)}.`)
     return
   }
   printDiff(shortPath(file.path, shell), before.text, after, servers, output)
@@ -81,15 +86,17 @@ function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): vo
   if (entry && way) noteToken(entry, way, output)
 }
 
+const asEntry = (own: string): string => (own === ownEntryName() ? '' : ` as ${own}`)
+
 type Written = Awaited<ReturnType<typeof write>>
 
-function printResult({ file, way, move, variables }: Edit, written: Written, output: Output, shell: Shell): void {
+function printResult({ file, way, own, move, variables }: Edit, written: Written, output: Output, shell: Shell): void {
   const label = clientLabels[file.client]
   const how = way?.kind === 'http' ? `connect to Toolway at ${way.url}` : 'start Toolway'
   output.print(
     way
       ? `${label} is now configured to ${how}. Restart ${label} to apply the change.`
-      : `${label} no longer uses Toolway.`,
+      : `${label} no longer uses Toolway${asEntry(own)}.`,
   )
   move?.report(output)
   const restoring = written.changed
@@ -102,8 +109,9 @@ function printResult({ file, way, move, variables }: Edit, written: Written, out
   )
 }
 
-const asJson = ({ file, way, entry, move }: Edit) => ({
+const asJson = ({ file, way, entry, own, move }: Edit) => ({
   client: file.client,
+  name: own,
   file: file.path,
   way: way?.kind ?? null,
   // Do not print an entry that contains the token.
@@ -130,20 +138,23 @@ async function planEdit(file: ClientFile, shell: Shell, options: ConnectOptions)
   const named = shortPath(path, shell)
   const loaded = options.remove ? undefined : await load(shell, options)
   if (loaded) refuseOwnFile(loaded, file, shell)
+  if (loaded) checkEndpoint(loaded, options)
+  const own = ownEntryName(options.endpoint)
   const way = loaded && (options.http ? await http(loaded, options) : stdio(loaded, options, shell))
   const before = await readSnapshot(path)
   const text = editText(named, () => clientText(client, path, before.text))
   const entry = way && fitting(entryFor(client, clientLabels[client], way), text)
   const content = await readServers(path, homeOf(shell.env), client)
   const move = loaded && options.replace ? await planMove(shell, file, text, content, loaded) : undefined
-  const hasNothing = !entry && !Object.hasOwn(text.servers, ownName)
+  const hasNothing = !entry && !Object.hasOwn(text.servers, own)
   return {
     file,
     before,
-    after: hasNothing ? before.text : editText(named, () => text.edited(entry, move?.names)),
+    after: hasNothing ? before.text : editText(named, () => text.edited(entry, move?.names, own)),
     /** How the client will connect; absent if the edit removes our entry. */
     way,
     entry,
+    own,
     /** The client's other servers, if they move into our configuration. */
     move,
     /** The servers in the client's file; their secrets must not be shown. */
@@ -157,6 +168,20 @@ async function planEdit(file: ClientFile, shell: Shell, options: ConnectOptions)
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   const { enabled: _, ...rest } = entry
   return path.length > 1 ? rest : entry
+}
+
+/** Throws if the endpoint does not exist, or if its callers act as another agent. */
+function checkEndpoint({ config: { endpoints } }: LoadedConfig, { endpoint: name, agent }: ConnectOptions): void {
+  if (name === undefined) return
+  const known = Object.keys(endpoints)
+  if (!known.includes(name)) {
+    const list =
+      known.length === 0 ? 'Add it to endpoints in the configuration.' : `The endpoints are ${known.join(', ')}.`
+    throw new UsageError(`There is no endpoint ${name}${didYouMean(name, known)}`, list)
+  }
+  const acting = endpoints[name]?.agent
+  if (agent !== undefined && acting !== undefined && agent !== acting)
+    throw new UsageError(`Callers of the endpoint ${name} act as ${acting}.`, 'Omit --agent.')
 }
 
 /** Throws if the client's file is also our configuration. */
@@ -180,7 +205,7 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
 const tokenVariable = 'TOOLWAY_TOKEN'
 
 /** The entry for stdio. The client's working folder is unknown, and so is its PATH. */
-function stdio({ files }: LoadedConfig, { agent }: ConnectOptions, { program }: Shell): ClientTransport {
+function stdio({ files }: LoadedConfig, { agent, endpoint }: ConnectOptions, { program }: Shell): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
       'The client cannot start Toolway: no configuration file was found.',
@@ -189,14 +214,16 @@ function stdio({ files }: LoadedConfig, { agent }: ConnectOptions, { program }: 
   }
   const named = files.flatMap(({ path }) => ['--config', path])
   const acting = agent === undefined ? [] : ['--agent', agent]
+  const place = endpoint === undefined ? [] : ['--endpoint', endpoint]
   const [command = '', ...words] = program
-  return { kind: 'stdio', command, args: [...words, 'stdio', ...named, ...acting] }
+  return { kind: 'stdio', command, args: [...words, 'stdio', ...named, ...acting, ...place] }
 }
 
-async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: ConnectOptions): Promise<ClientTransport> {
+async function http({ config }: LoadedConfig, options: ConnectOptions): Promise<ClientTransport> {
+  const { agent, endpoint, withToken, dryRun } = options
   if (config.server.port === 0)
     throw new UsageError('server.port is 0, so the address changes at every start.', 'Set server.port to a fixed port.')
-  const url = `${originOf(config.server)}${config.server.path}`
+  const url = originOf(config.server) + endpointPath(config.server.path, endpoint)
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
   const { token } = config.auth
   if (token === 'none') return { kind: 'http', url, headers }
@@ -225,7 +252,7 @@ async function planMove(shell: Shell, file: ClientFile, text: ClientText, conten
     throw new UsageError('There is no toolway.yaml to move the servers into.', 'Run `toolway init` to write one.')
   }
   const { client, path, scope } = file
-  const others = Object.keys(text.servers).filter((name) => name !== ownName)
+  const others = Object.keys(text.servers).filter((name) => !text.own.includes(name))
   const found = others.map((name) => {
     const server = content.servers.find(({ key }) => key === keyPath([...text.path, name]))
     return { name, server, reason: reasonToKeep(text.servers[name], server) }

@@ -56,6 +56,23 @@ test('B6, B11: list shows the source, agents and expiry of keys', async () => {
   ])
 })
 
+test('V15: a key for endpoints is listed with them; unknown ones, and those with another agent, are warnings', async () => {
+  await using at = await folder({ 'toolway.json': { ...config, endpoints: { research: { agent: 'researcher' } } } })
+  const create = (...words: string[]) => toolway(['keys', 'create', ...words], at)
+  const { stderr } = await create('bot', '--agent', 'writer', '--endpoint', 'research', '--endpoint', 'reserch')
+  expect(stderr).toMatch(/research needs a key that may act as researcher; bot may not.*no endpoint reserch/s)
+  expect((await create('other', '--agent', 'researcher', '--endpoint', 'research')).stderr).not.toContain('endpoint')
+  const { stdout } = await toolway(['keys'], at)
+  expect(stdout).toMatch(/^ci +researcher +all +yes /m)
+  expect(stdout).toMatch(/^other +researcher +research /m)
+  const { key, entry } = JSON.parse((await create('line', '--endpoint', 'research', '--hash-only', '--json')).stdout)
+  expect([entry.endpoints, entry.hash]).toEqual([['research'], hashOf(key)])
+  expect(await create('boss', '--admin', '--endpoint', 'research')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('cannot be an admin key'),
+  })
+})
+
 test('B6, B11: revoke removes keys of the file, but not of the configuration', async () => {
   await using at = await place()
   await toolway(['keys', 'create', 'bot'], at)

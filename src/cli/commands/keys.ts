@@ -2,11 +2,11 @@ import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import {
+  checkNewKey,
   createApiKey,
   type IssuedKey,
   type ListedKey,
   listApiKeys,
-  requireKeyName,
   revokeApiKey,
   rotateApiKey,
 } from '../../stores/api-keys.ts'
@@ -36,6 +36,7 @@ export async function listKeys(shell: Shell, options: CommonOptions): Promise<Ex
   else print(keys, output)
   const agents = keys.flatMap((key) => key.agents)
   warnOfAgents(agents, config, output)
+  warnOfEndpoints(keys, config, output)
   if (problem === undefined) return exit.ok
   output.note(output.paintNote('red', `Keys in the key file are not accepted: ${problem}.`))
   return exit.failed
@@ -63,6 +64,9 @@ function print(keys: readonly ListedKey[], output: Output): void {
   output.table<ListedKey>(keys, [
     { title: 'ID', value: ({ id }) => id, whole: true },
     { title: 'AGENTS', value: ({ agents }) => agents.join(', ') },
+    ...(keys.some(({ endpoints }) => endpoints)
+      ? [{ title: 'ENDPOINTS', value: ({ endpoints }: ListedKey) => endpoints?.join(', ') ?? 'all' }]
+      : []),
     { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : '') },
     { title: 'CREATED', value: ({ created }) => day(created) ?? '' },
     { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (day(expires) ?? 'never')) },
@@ -84,6 +88,25 @@ function warnOfAgents(agents: readonly string[], config: Config, output: Output)
     const unknown = `There is no agent ${agent} in the configuration${didYouMean(agent, known)}`
     output.warn(`${unknown} Requests with this key that act as this agent are refused.`)
   }
+}
+
+/** Warns about endpoints that do not exist, or whose agent the key may not act as: connections to them are refused. */
+function warnOfEndpoints(
+  keys: readonly Pick<ListedKey, 'id' | 'agents' | 'endpoints'>[],
+  { endpoints }: Config,
+  output: Output,
+) {
+  const warnings = keys.flatMap(({ id, agents, endpoints: names = [] }) =>
+    names.flatMap((name) => {
+      const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+      if (!endpoint)
+        return [`There is no endpoint ${name} in the configuration${didYouMean(name, Object.keys(endpoints))}`]
+      const { agent } = endpoint
+      if (agent === undefined || agents.includes('*') || agents.includes(agent)) return []
+      return [`The endpoint ${name} needs a key that may act as ${agent}; ${id} may not.`]
+    }),
+  )
+  for (const warning of new Set(warnings)) output.warn(warning)
 }
 
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<void> {
@@ -120,8 +143,9 @@ export async function rotateKey(
 
 /** Prints a key. Resolves with whether everything that was printed has reached the output. */
 function isPrinted({ key, stored }: IssuedKey, more: object, { stdout }: Shell, output: Output, { stores }: Config) {
-  const { id, agents, admin, created, expires = null } = stored
-  if (output.json) output.value({ id, key, agents, admin, created, expires, file: keyFile(stores.path), ...more })
+  const { id, agents, admin, endpoints, created, expires = null } = stored
+  const file = keyFile(stores.path)
+  if (output.json) output.value({ id, key, agents, admin, endpoints, created, expires, file, ...more })
   else output.print(key)
   return new Promise<boolean>((resolve) => stdout.write('', (error) => resolve(!error)))
 }
@@ -139,12 +163,13 @@ export async function createKey(
   }
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  const { agent: agents = [], admin = false, expires: lifetimeMs } = options
-  await invalidAsUsage(() => requireKeyName(id, config.auth.keys))
+  const { agent: agents = [], admin = false, endpoint: endpoints, expires: lifetimeMs } = options
+  const wanted = { id, agents, admin, ...(endpoints && { endpoints }), lifetimeMs }
+  await invalidAsUsage(() => checkNewKey(wanted, config.auth.keys))
 
   if (options.hashOnly) {
     const { key, hash } = newApiKey(id)
-    const entry = { id, hash, agents, admin }
+    const entry = { id, hash, agents, admin, ...(endpoints && { endpoints }) }
     const fields = Object.entries(entry).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     if (options.json) output.value({ key, entry })
     else {
@@ -154,8 +179,8 @@ export async function createKey(
   } else {
     const context = keyContextOf(config)
     const expires = lifetimeMs === undefined ? null : dateOf(context.now + lifetimeMs)
-    const action = { operation: 'create_key', arguments: { id, agents, admin, expires } } as const
-    const create = () => createApiKey(context, { id, agents, admin, lifetimeMs })
+    const action = { operation: 'create_key', arguments: { id, agents, admin, endpoints, expires } } as const
+    const create = () => createApiKey(context, wanted)
     const issued = await invalidAsUsage(() => audited(config, action, create))
     if (!(await isPrinted(issued, {}, shell, output, config))) {
       output.warn(`The key was created, but could not be shown. Remove it: ${shell.command} keys revoke ${id}`)
@@ -167,4 +192,5 @@ export async function createKey(
     }
   }
   warnOfAgents(agents, config, output)
+  warnOfEndpoints([wanted], config, output)
 }

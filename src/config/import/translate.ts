@@ -11,6 +11,7 @@ import {
   mapServers,
   scalarAt,
   serverNodes,
+  toPlain,
   withMember,
   withoutMember,
 } from '../tree.ts'
@@ -20,6 +21,7 @@ import { type ClientKind, clientLabels, folderOf, kindOf, workspaceOf } from './
 import { type ClientFormat, clientServers, editorVariables } from './client-server.ts'
 import { endpoints, gatewayRules } from './gateway-files.ts'
 import { mcpClient } from './mcp-client.ts'
+import { isOwnEntry } from './own-entry.ts'
 import {
   type ConfigDialect,
   createReport,
@@ -188,12 +190,11 @@ export function translate(
   return { dialect: reader.dialect, tree: isForeign(reader.dialect) ? withoutOurselves(read, report) : read, ...report }
 }
 
-const ownName = 'toolway'
-
-/** Drops the entry for Toolway, including its references to variables, so that Toolway does not connect to itself. */
+/** Drops Toolway's entries, including their references to variables, so that Toolway does not connect to itself. */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
-  if (servers?.kind !== 'branch' || !servers.members.has(ownName)) return tree
-  report.notes.push('the server toolway is Toolway itself and was ignored')
-  return withMember(tree, 'mcpServers', withoutMember(servers, ownName))
+  if (servers?.kind !== 'branch') return tree
+  const own = [...servers.members].flatMap(([name, entry]) => (isOwnEntry(name, toPlain(entry)) ? [name] : []))
+  for (const name of own) report.notes.push(`the server ${name} is Toolway itself and was ignored`)
+  return own.length === 0 ? tree : withMember(tree, 'mcpServers', own.reduce(withoutMember, servers))
 }

@@ -7,7 +7,7 @@ export const withoutBrackets = (host: string): string => host.replace(/^\[(.*:.*
 
 /** Paths of Toolway's other endpoints. */
 const reserved =
-  /^\/(?:livez|readyz|metrics|oauth\/callback|v1\/chat\/completions)\/?$|^\/(?:admin\/api|assets|v1\/models|\.well-known)(?:\/|$)/
+  /^\/(?:livez|readyz|metrics|oauth\/callback|v1\/chat\/completions)\/?$|^\/(?:admin\/api|assets|v0\.1\/servers|v1\/models|\.well-known)(?:\/|$)/
 
 export const serverSection = z.strictObject({
   host: text('a host name or an IP address')

@@ -172,6 +172,9 @@ export const registrySection = z.strictObject({
     .meta({ secret: 'address' })
     .optional()
     .describe('URL of an MCP registry whose servers can be added in the dashboard.'),
+  serve: flag()
+    .prefault(false)
+    .describe('Lists the endpoints of this gateway at /v0.1/servers, without a credential, as an MCP registry.'),
 })
 
 /** Settings for scanning results. Tool definitions are always scanned. */

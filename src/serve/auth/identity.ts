@@ -57,6 +57,7 @@ export const operator: AuthIdentity = { principal: 'token', authenticated: true,
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
+  String(one.endpoints) === String(other.endpoints) &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
 /** Interval between credential checks. A stream may stay open for this long after its credential becomes invalid. */

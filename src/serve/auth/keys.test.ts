@@ -9,6 +9,7 @@ import { changeKeyFile, newApiKey } from '../../stores/key-file.ts'
 import { ApiKeyLookup } from '../../stores/key-lookup.ts'
 import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { hasSameRights } from './identity.ts'
 
 let clock: ManualClock
 let log: KeptLog
@@ -178,4 +179,11 @@ describe('B6, G7: API keys', () => {
       expect((error as Error).message + JSON.stringify(log.lines)).not.toContain(key.slice(8, 30))
     }
   })
+})
+
+test('V15: a stream ends when the endpoints of its key change', () => {
+  const holder = { principal: 'key:a', authenticated: true, admin: false, agents: ['a'], endpoints: ['research'] }
+  expect(hasSameRights(holder, { ...holder })).toBe(true)
+  expect(hasSameRights(holder, { ...holder, endpoints: ['files'] })).toBe(false)
+  expect(hasSameRights(holder, { ...holder, endpoints: undefined })).toBe(false)
 })

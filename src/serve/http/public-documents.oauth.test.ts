@@ -6,11 +6,14 @@ import { openTestServer } from './server.fixture.ts'
 
 const scopes = { 'tools:read': ['reader'] }
 
+const endpoints = { research: { servers: [], tools: {} } }
+
 async function openServer(changes: object = {}) {
   const identity = await openJwtFixture()
   const jwt = identity.provider.config({ scopes, ...changes })
   const server = await openTestServer({
     jwt: () => jwt,
+    endpoints,
     authenticate: () => (given) => identity.authenticator(changes)(given ?? ''),
   })
   const get = (path: string, method: 'GET' | 'POST' | 'OPTIONS' = 'GET', headers = {}) =>
@@ -82,4 +85,14 @@ test('B6: a request for an agent of another scope gets 403 and that scope', asyn
   expect(refused.status).toBe(403)
   expect(refused.headers['www-authenticate']).toContain('scope="tools:write", error="insufficient_scope"')
   expect((await answerTo('boss')).headers['www-authenticate']).toBeUndefined()
+})
+
+test('V15: the metadata of an endpoint names the resource that tokens are for, or else its own URL', async () => {
+  await using known = await openServer({ resource: 'https://gate.example/tools/mcp' })
+  for (const path of [`${root}/mcp/research`, `${root}/tools/mcp/research`])
+    expect(await (await known.get(path)).body.json()).toMatchObject({ resource: 'https://gate.example/tools/mcp' })
+  expect((await known.get(`${root}/mcp/other`)).statusCode).toBe(404)
+  await using unknown = await openServer({ audience: 'api://toolway' })
+  const metadata = (await (await unknown.get(`${root}/mcp/research`)).body.json()) as { resource: string }
+  expect(metadata.resource).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp\/research$/)
 })

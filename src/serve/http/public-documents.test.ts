@@ -3,6 +3,8 @@ import { openTestServer } from './server.fixture.ts'
 
 const ask = { headers: { origin: 'https://page.example', authorization: undefined } } as const
 
+const noRules = { servers: [], tools: {} }
+
 test('B2: the server card is public and lists the supported revisions', async () => {
   await using server = await openTestServer()
   const { statusCode, headers, body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
@@ -35,4 +37,16 @@ test('B6: the card is not shown under the name of another host', async () => {
   await using server = await openTestServer()
   const headers = { ...ask.headers, host: 'evil.example' }
   expect((await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })).statusCode).toBe(403)
+})
+
+test('V15: each endpoint has a card of its own, which reveals no description', async () => {
+  await using server = await openTestServer({ endpoints: { research: { ...noRules, description: 'secret plans' } } })
+  const { body } = await server.fetchRaw({ path: '/mcp/research/server-card', method: 'GET', ...ask })
+  const text = await body.text()
+  expect(JSON.parse(text)).toMatchObject({
+    name: 'io.github.toolway/toolway-research',
+    remotes: [{ url: `${server.server.url}/research` }],
+  })
+  expect(text).not.toContain('secret')
+  expect((await server.fetchRaw({ path: '/mcp/other/server-card', method: 'GET', ...ask })).statusCode).toBe(404)
 })

@@ -13,7 +13,8 @@ import { HttpError, methodNotAllowed, recordIfMalformed, rpcCodes, sendHttpError
 import type { RequestBodies } from './bodies.ts'
 import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from './hosts.ts'
 import type { McpEndpoint } from './mcp-endpoint.ts'
-import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
+import { cardName, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
+import { createRegistryEndpoint, type PublishedConfig } from './registry.ts'
 import { checkSingleHeaders, type ReceivedRequest } from './request.ts'
 
 export interface HttpServerOptions extends ServeContext {
@@ -38,6 +39,7 @@ export interface ServedConfig {
   ready?(): boolean
   /** The agents of the named endpoints; an endpoint without one accepts all. */
   endpoints?(): Config['endpoints']
+  published?: (() => PublishedConfig) | undefined
 }
 
 export interface HttpEndpoint extends Disposable {
@@ -58,6 +60,13 @@ export interface ListeningServer {
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
+/** An endpoint for the paths with this start and end. */
+interface FurtherEndpoint {
+  readonly below: string
+  readonly end: string
+  readonly endpoint: Lazy<HttpEndpoint>
+}
+
 /** How often at most to log that forwarded requests are rejected. */
 const warnEveryMs = 60_000
 
@@ -74,7 +83,7 @@ export class Router implements Disposable {
   /** What the paths of named endpoints start with. */
   readonly #below: string
   /** Endpoints that are created on the first request to their path. */
-  readonly #further: readonly { readonly below: string; readonly endpoint: Lazy<HttpEndpoint> }[]
+  readonly #further: readonly FurtherEndpoint[]
   #isDraining = false
   #warnAgainAt = 0
 
@@ -88,12 +97,21 @@ export class Router implements Disposable {
     const base = config.path.replace(/\/$/, '')
     this.#mcpPaths = new Set([config.path, `${base}/`, `${base}/stream`])
     this.#below = `${base}/`
-    const { chat, jwt } = current
-    const at = (below: string, open: () => Promise<HttpEndpoint>) => ({ below, endpoint: createLazy(open) })
+    const { chat, jwt, published } = current
+    const at = (below: string, open: () => Promise<HttpEndpoint>, end = '') => ({
+      below,
+      end,
+      endpoint: createLazy(open),
+    })
+    const documents = { config, hosts, endpoints: this.#endpoints }
+    const { version } = info
     this.#further = [
       ...(chat ? [at('/v1/', () => openOpenAi(chat, options, listening))] : []),
-      ...(jwt ? [at('/.well-known/', async () => createOAuthMetadataEndpoint({ config, hosts }, jwt))] : []),
-      at(cardPath(config.path), async () => createServerCardEndpoint({ config, hosts }, info.version)),
+      ...(jwt ? [at('/.well-known/', async () => createOAuthMetadataEndpoint(documents, jwt))] : []),
+      ...(published
+        ? [at('/v0.1/', async () => createRegistryEndpoint({ ...documents, version, clock: options.clock, published }))]
+        : []),
+      at(this.#below, async () => createServerCardEndpoint(documents, version), `/${cardName}`),
       ...(adminEndpoint ? [at('/', () => adminEndpoint(listening))] : []),
     ]
   }
@@ -118,10 +136,13 @@ export class Router implements Disposable {
     for (const { endpoint } of this.#further) void endpoint.loaded().then((opened) => opened?.[Symbol.dispose]())
   }
 
+  /** The named endpoints. */
+  readonly #endpoints = (): Config['endpoints'] => this.#options.current.endpoints?.() ?? {}
+
   /** The endpoint for a group of tools at a path. They are those of the current configuration. */
   #endpointAt(path: string): NamedEndpoint | undefined {
     if (!path.startsWith(this.#below)) return undefined
-    const endpoints = this.#options.current.endpoints?.() ?? {}
+    const endpoints = this.#endpoints()
     const name = path.slice(this.#below.length).replace(/\/(?:stream)?$/, '')
     return Object.hasOwn(endpoints, name) ? { name, agent: endpoints[name]?.agent } : undefined
   }
@@ -169,7 +190,7 @@ export class Router implements Disposable {
   async #handOn(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     const { config, membership, workers, clock, log } = this.#options
     try {
-      const place = this.#further.find(({ below }) => path.startsWith(below))
+      const place = this.#further.find(({ below, end }) => path.startsWith(below) && path.endsWith(end))
       const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock, log }
       if (workerRouting && (await forwardToAdminWorker(request, response, workerRouting))) return
       const opened = await place?.endpoint.get()

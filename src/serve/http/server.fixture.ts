@@ -9,6 +9,7 @@ import { createBudgets } from '../../core/limits/budget.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { authenticateToken, bearerTokens } from '../auth/token.fixture.ts'
+import type { PublishedConfig } from './registry.ts'
 import type { HttpEndpoint } from './router.ts'
 import { openHttpServer } from './server.ts'
 
@@ -44,6 +45,8 @@ interface Settings {
   readonly access?: TestAccess
   readonly chat?: () => Chat | undefined
   readonly jwt?: () => Config['auth']['jwt']
+  readonly endpoints?: Config['endpoints']
+  readonly published?: () => PublishedConfig
   readonly adminEndpoint?: () => Promise<HttpEndpoint>
   readonly membership?: Membership
 }
@@ -54,10 +57,19 @@ export async function openTestServer(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
-  const { traced, chat, jwt, adminEndpoint, membership } = settings
+  const { traced, chat, jwt, adminEndpoint, membership, published } = settings
+  const endpoints = () => settings.endpoints ?? {}
   const budgets = createBudgets()
   const { ready = () => true } = settings
-  const shared = { config, access, budgets, info, current: { ready, traced, chat, jwt }, clock, log }
+  const shared = {
+    config,
+    access,
+    budgets,
+    info,
+    current: { ready, traced, chat, jwt, endpoints, published },
+    clock,
+    log,
+  }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
   const server = await openHttpServer({ ...shared, authenticate, adminEndpoint, membership })

@@ -75,6 +75,13 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
 
   return {
     overview: () => overviewOf(scene, startedAt, now()),
+    endpoints: () =>
+      scene.name === 'usual'
+        ? ['research', 'support'].map((name) => ({
+            ...{ name, path: `/mcp/${name}`, url: `http://127.0.0.1:4322/mcp/${name}`, agent: null, expose: 'auto' },
+            ...{ description: `Tools for ${name}.`, tools: 12, tokens: { direct: 1900, exposed: 1900, saved: 0 } },
+          }))
+        : [],
     signIn: () => Promise.reject(noSignIn()),
     signedIn: () => Promise.reject(noSignIn()),
     series: async (_, { from = now() - 3_600_000, to = now() }) =>

@@ -30,7 +30,7 @@ export function createSceneKeys({ name, agents }: Scene, now: () => number): Key
     if (found) return found
     throw invalidArguments(`There is no key ${id}.`)
   }
-  const view = () => ({ keys, file: '/home/ada/.local/state/toolway/keys.json', problem: null, agents })
+  const view = () => ({ keys, file: '/home/ada/.local/state/toolway/keys.json', problem: null, agents, endpoints: [] })
   return {
     keys: view,
     async createKey(_, { id, agents, admin, expiresInMs }) {

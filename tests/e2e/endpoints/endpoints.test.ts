@@ -133,4 +133,6 @@ test('V15: stdio serves an endpoint too, and names those that exist', async () =
   expect(text).toContain('files__tool_1')
   expect(text).not.toContain('files__tool_0')
   await expect(toolway.gateway.stdio(input, output, { endpoint: 'reserch' })).rejects.toThrow(/research/)
+  const other = toolway.gateway.stdio(input, output, { endpoint: 'research', agent: 'default' })
+  await expect(other).rejects.toThrow(/act as researcher/)
 })

@@ -16,6 +16,7 @@ import type {
   ConfigFileView,
   ConfigView,
   EditProposal,
+  EndpointView,
   FoundServerView,
   GrantView,
   InboxView,
@@ -68,6 +69,7 @@ const encode = encodeURIComponent
 /** The admin API's queries, in the form that `useResource` takes. */
 export const queries = {
   overview: get<Overview>('overview'),
+  endpoints: get<readonly EndpointView[]>('endpoints'),
   series: (from: number, to: number, server?: string) =>
     get<Series>('series', { from: Math.round(from), to: Math.round(to), server }),
   search: (q: string) => get<SearchResult>('search', { q }),

@@ -10,6 +10,8 @@ import { mayDiscard } from '../../routing/unsaved.ts'
 interface CreateKeyProps {
   /** The agents in the configuration. */
   readonly agents: readonly string[]
+  /** The endpoints in the configuration. */
+  readonly endpoints: readonly string[]
   onClose(): void
   onCreated(issued: IssuedKeyView): void
 }
@@ -18,7 +20,7 @@ const dayMs = 86_400_000
 const lifetimes = { '7 days': 7, '30 days': 30, '90 days': 90, '1 year': 365, never: 0 } as const
 
 /** A dialog with the form for a new key. */
-export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
+export function CreateKey({ agents, endpoints, onClose, onCreated }: CreateKeyProps) {
   const id = useId()
   const error = useSignal<string | undefined>(undefined)
   const busy = useSignal(false)
@@ -28,12 +30,14 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
     if (busy.value) return
     const form = new FormData(event.currentTarget as HTMLFormElement)
     const days = Number(form.get('days'))
+    const chosen = form.getAll('endpoint').map(String)
     busy.value = true
     try {
       const issued = await actions.createKey({
         id: String(form.get('id') ?? '').trim(),
         agents: form.getAll('agent').map(String),
         admin: form.get('admin') !== null,
+        ...(chosen.length > 0 && { endpoints: chosen }),
         ...(days > 0 && { expiresInMs: days * dayMs }),
       })
       onCreated(issued)
@@ -73,6 +77,17 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
           ))}
           <p class="quiet small">With none, it acts as the default agent.</p>
         </fieldset>
+        {endpoints.length > 0 && (
+          <fieldset class="stack tight">
+            <legend>May connect to</legend>
+            {endpoints.map((name) => (
+              <label key={name} class="row">
+                <input type="checkbox" name="endpoint" value={name} /> {name}
+              </label>
+            ))}
+            <p class="quiet small">With none, it may connect to every endpoint.</p>
+          </fieldset>
+        )}
         <label class="row">
           <input type="checkbox" name="admin" /> Admin: sees everything and may change the configuration, servers and
           keys

@@ -42,7 +42,12 @@ export function Keys() {
         {(data) => <KeyTable data={data} rotate={(key) => (rotating.value = key)} onChange={keys.reload} />}
       </Loaded>
       {creating.value && (
-        <CreateKey agents={keys.data?.agents ?? []} onClose={() => (creating.value = false)} onCreated={show} />
+        <CreateKey
+          agents={keys.data?.agents ?? []}
+          endpoints={keys.data?.endpoints ?? []}
+          onClose={() => (creating.value = false)}
+          onCreated={show}
+        />
       )}
       {rotating.value && (
         <RotateKey apiKey={rotating.value} onClose={() => (rotating.value = undefined)} onRotated={show} />
@@ -108,12 +113,13 @@ const facts: readonly Column<KeyView>[] = [
   {
     title: 'Name',
     sortBy: ({ id }) => id,
-    cell: ({ id, admin, source }) => (
+    cell: ({ id, admin, endpoints, source }) => (
       <>
         <a href={withQuery(pathTo('audit'), { principal: `key:${id}` })} title="Its operations in the audit log">
           {id}
         </a>
         {admin && <span class="sub">admin</span>}
+        {endpoints && <span class="sub">only for {endpoints.join(', ')}</span>}
         {source === 'configuration' && <span class="sub">from the configuration</span>}
       </>
     ),

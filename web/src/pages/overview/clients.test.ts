@@ -15,3 +15,11 @@ test('G10: snippets for JSON files are valid JSON', () => {
     if (target.endsWith('.json')) expect(() => JSON.parse(text), name).not.toThrow()
   }
 })
+
+test('V15: snippets for an endpoint have an entry of their own', () => {
+  const { curl: _, ...clients } = clientsFor(`${url}/research`, 'toolway-research')
+  for (const { name, text } of Object.values(clients)) {
+    expect(text, name).toContain(`${url}/research`)
+    expect(text, name).toMatch(/["\s.]toolway-research["\s\]]/)
+  }
+})

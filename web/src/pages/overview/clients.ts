@@ -9,39 +9,39 @@ export interface Client {
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /** The instructions for each client. The token is never shown; clients read it from the environment or ask for it. */
-export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
+export const clientsFor = (url: string, name = 'toolway'): Readonly<Record<string, Client>> => ({
   claude: {
     name: 'Claude Code',
     target: 'in a terminal',
-    text: `claude mcp add --transport http toolway ${url} --header "Authorization: Bearer $TOOLWAY_TOKEN"`,
+    text: `claude mcp add --transport http ${name} ${url} --header "Authorization: Bearer $TOOLWAY_TOKEN"`,
   },
   cursor: {
     name: 'Cursor',
     target: '~/.cursor/mcp.json',
-    text: json({ mcpServers: { toolway: { url, headers: { Authorization: `Bearer \${env:TOOLWAY_TOKEN}` } } } }),
+    text: json({ mcpServers: { [name]: { url, headers: { Authorization: `Bearer \${env:TOOLWAY_TOKEN}` } } } }),
   },
   vscode: {
     name: 'VS Code',
     target: '.vscode/mcp.json',
     text: json({
       inputs: [{ id: 'toolway', type: 'promptString', description: 'Toolway token', password: true }],
-      servers: { toolway: { type: 'http', url, headers: { Authorization: `Bearer \${input:toolway}` } } },
+      servers: { [name]: { type: 'http', url, headers: { Authorization: `Bearer \${input:toolway}` } } },
     }),
   },
   codex: {
     name: 'Codex',
     target: '~/.codex/config.toml',
-    text: `[mcp_servers.toolway]\nurl = ${JSON.stringify(url)}\nbearer_token_env_var = "TOOLWAY_TOKEN"`,
+    text: `[mcp_servers.${name}]\nurl = ${JSON.stringify(url)}\nbearer_token_env_var = "TOOLWAY_TOKEN"`,
   },
   gemini: {
     name: 'Gemini CLI',
     target: '~/.gemini/settings.json',
-    text: json({ mcpServers: { toolway: { httpUrl: url, headers: { Authorization: 'Bearer $TOOLWAY_TOKEN' } } } }),
+    text: json({ mcpServers: { [name]: { httpUrl: url, headers: { Authorization: 'Bearer $TOOLWAY_TOKEN' } } } }),
   },
   opencode: {
     name: 'OpenCode',
     target: 'opencode.json',
-    text: json({ mcp: { toolway: { type: 'remote', url, headers: { Authorization: 'Bearer {env:TOOLWAY_TOKEN}' } } } }),
+    text: json({ mcp: { [name]: { type: 'remote', url, headers: { Authorization: 'Bearer {env:TOOLWAY_TOKEN}' } } } }),
   },
   curl: {
     name: 'curl',
