@@ -10,7 +10,7 @@ export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogRu
   const clock = createManualClock()
   const log = keepingLog()
   const { decide = decideBy(() => true), closed = () => undefined, exposure = () => 'both', ...others } = changes
-  const { hideDenied = false, auto, isAlwaysLoaded, ...options } = others
+  const { hideDenied = false, auto, isAlwaysLoaded, isPortable, ...options } = others
   const rules = {
     decide,
     closed,
@@ -18,6 +18,7 @@ export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogRu
     hideDenied,
     ...(auto && { auto }),
     ...(isAlwaysLoaded && { isAlwaysLoaded }),
+    ...(isPortable && { isPortable }),
   }
   const catalog = new Catalog({ sources, naming: namingOf(), listDeadlineMs: 2_000, rules, clock, log, ...options })
   return { catalog, clock, log, view: catalog.view(callerOf()) }

@@ -58,6 +58,7 @@ export class CatalogView implements View {
   readonly #catalog: ViewedCatalog
   /** If true, entries that the caller may not use are reported as not found. */
   readonly #hidesDenied: boolean
+  readonly #isPortable: boolean
   /** The sources that the caller may know of. */
   readonly #sources: ReadonlyMap<string, Source>
 
@@ -65,6 +66,7 @@ export class CatalogView implements View {
     this.#caller = caller
     this.#catalog = catalog
     this.#hidesDenied = hidesDenied
+    this.#isPortable = catalog.rules.isPortable?.(caller) === true
     this.#sources = hidesDenied ? this.#knownSources() : catalog.sources
   }
 
@@ -113,7 +115,8 @@ export class CatalogView implements View {
 
   readonly known = (kind: Kind, spelling: string): Served | undefined => {
     const found = this.#usable(this.#meanings(kind, spelling))
-    return found.length === 1 ? found[0] : undefined
+    const [only] = found.length === 1 ? found : []
+    return only && this.#isPortable ? this.#portable(only) : only
   }
 
   readonly resolve = async (kind: Kind, spelling: string, wait?: LookupOptions): Promise<Served> => {
@@ -122,7 +125,7 @@ export class CatalogView implements View {
       const own = isRead ? await this.#resourceOfPage(spelling) : undefined
       const found = own ?? this.#resolveNow(kind, spelling) ?? (await this.#resolveLater(kind, spelling, wait))
       if (isRead) await this.#catalog.pages.read(this.#caller, spelling, found.entry.server)
-      return found
+      return this.#isPortable ? this.#portable(found) : found
     } catch (thrown) {
       const servers = () => this.#namedIn(this.#catalog.sources.keys(), kind, spelling).servers
       throw this.#concealing(thrown, () => this.#meanings(kind, spelling), servers)
@@ -132,7 +135,8 @@ export class CatalogView implements View {
   readonly find = async (kind: Kind, server: string, name: string, wait?: LookupOptions): Promise<Served> => {
     try {
       const [known] = this.#usable(this.#entryOf(kind, server, name))
-      return known ?? (await this.#findLater(kind, server, name, wait))
+      const found = known ?? (await this.#findLater(kind, server, name, wait))
+      return this.#isPortable ? this.#portable(found) : found
     } catch (thrown) {
       throw this.#concealing(
         thrown,
@@ -149,7 +153,7 @@ export class CatalogView implements View {
   readonly search = (query: string, { limit, server }: { limit: number; server?: string }) => {
     const among = this.#visible().offered
     const { items, total } = this.#catalog.searchIndex().search(query, { limit, among, server })
-    return { tools: items, total }
+    return { tools: this.#isPortable ? items.map((item) => this.#portable(item)) : items, total }
   }
 
   readonly servers = () => {
@@ -166,6 +170,12 @@ export class CatalogView implements View {
 
   #visible(): Visible {
     return this.#catalog.visible(this.#caller)
+  }
+
+  /** What this caller sees of a tool; other entries are the same for all callers. */
+  #portable(served: Served): Served {
+    const { portable } = this.#visible()
+    return portable && served.entry.kind === 'tool' && !served.isPortable ? portable.form(served as Item) : served
   }
 
   readonly exposure = (): Exposure => {
@@ -221,6 +231,8 @@ export class CatalogView implements View {
 
   #meanings(kind: Kind, spelling: string): readonly Served[] {
     const snapshot = this.#catalog.snapshot()
+    const renamed = this.#isPortable && kind === 'tool' ? this.#visible().portable?.renamed.get(spelling) : undefined
+    if (renamed) return [renamed]
     if (kind === 'resource') return resolveResource(snapshot, spelling)
     if (kind === 'template') return resolveTemplate(snapshot, spelling)
     if (kind === 'skill') return resolveSkill(snapshot, spelling)

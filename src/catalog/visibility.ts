@@ -10,14 +10,17 @@ import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { AutoExposure } from './exposure.ts'
 import { nothingUsable } from './not-found.ts'
+import { createPortableItems, type PortableItems } from './portable-items.ts'
 import { skillAt } from './skills.ts'
 import { type CatalogSnapshot, type Item, type PerKind, perKind, renameItem } from './snapshot.ts'
 
 /** The part of a snapshot that callers with the same permissions see. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
-  /** The tools that models may be offered. */
+  /** The tools that models may be offered, as the search knows them. */
   readonly offered: readonly Item[]
+  /** Set if the caller sees portable forms of tools. */
+  readonly portable: PortableItems | undefined
   /** The tools for each exposure mode. The mode applies to tools only. */
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
@@ -33,6 +36,8 @@ export interface CatalogRules {
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): ExposureSetting
   readonly auto?: AutoExposure
+  /** Whether the caller sees portable forms of tools (W8). */
+  isPortable?(caller: Caller): boolean
   /** Whether clients should load the tool at once: it is listed in every mode. */
   isAlwaysLoaded?(caller: Caller, entry: Entry): boolean
   /** Whether results may be cut for the caller: then what reads the rest is listed, in every mode. */
@@ -66,8 +71,9 @@ export class Visibility {
     this.#of = snapshot
     // The key has every caller property that the result depends on: otherwise callers could see too much.
     const readsRest = this.#rules.mayCutResults?.(caller) === true
+    const isPortable = this.#rules.isPortable?.(caller)
     const { agent, endpoint, authenticated, admin, capabilities } = caller
-    const key = JSON.stringify([agent, endpoint, authenticated, admin, showsApps(capabilities), readsRest])
+    const key = JSON.stringify([agent, endpoint, authenticated, admin, showsApps(capabilities), readsRest, isPortable])
     const visible = this.#known.get(key) ?? this.#see(snapshot, caller, readsRest)
     setBounded(this.#known, key, visible, maxKept)
     return visible
@@ -77,23 +83,21 @@ export class Visibility {
     const { decide, closed, hideDenied = false } = this.#rules
     const isListed = (entry: Entry) => (readsRest || !isForRest(entry)) && decide(caller, entry).allowed
     const allowed = perKind((kind) => snapshot.items[kind].filter(({ entry }) => isListed(entry)))
-    const items = {
-      ...allowed,
-      tool: this.#withAlwaysLoad(skillToolsIfUseful(allowed), caller),
-      resource: withoutHiddenSkills(snapshot, allowed),
-    }
-    const offered = toolsForModels(items.tool)
+    const allowedTools = skillToolsIfUseful(allowed)
+    const isServed = (name: string) => snapshot.byName.tool.has(name)
+    const portable = this.#rules.isPortable?.(caller) ? createPortableItems(allowedTools, isServed) : undefined
+    const shown = (tools: readonly Item[]) => (portable ? tools.map(portable.form) : tools)
+    const usable = this.#withAlwaysLoad(allowedTools, caller)
+    const items = { ...allowed, tool: shown(usable), resource: withoutHiddenSkills(snapshot, allowed) }
+    const offered = toolsForModels(allowedTools)
     const mayReach = (server: string) => closed(caller, server) === undefined
     const whyEmpty = hideDenied ? undefined : (source: Source) => this.#whyNoReads(source, caller)
     const servers = () => summariesOf({ ...items, tool: offered }, this.#sources, mayReach, whyEmpty)
-    const tools = toolsByExposure(showsApps(caller.capabilities) ? items.tool : offered, servers)
-    const toolPages = {
-      direct: createPages(tools.direct),
-      meta: createPages(tools.meta),
-      both: createPages(tools.both),
-      code: createPages(tools.code),
-    }
-    return { items, offered, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
+    const byMode = toolsByExposure(showsApps(caller.capabilities) ? usable : toolsForModels(usable), servers)
+    const tools = perExposure((mode) => shown(byMode[mode]))
+    const toolPages = perExposure((mode) => createPages(tools[mode]))
+    const pages = perKind((kind) => createPages(items[kind]))
+    return { items, offered, portable, tools, pages, toolPages, servers }
   }
 
   #withAlwaysLoad(tools: readonly Item[], caller: Caller): readonly Item[] {
@@ -204,6 +208,13 @@ export const isForRest = ({ kind, server, name }: Entry): boolean =>
   server === metaSource && (kind === 'template' || name === 'read_result')
 
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
+
+const perExposure = <T>(make: (mode: Exposure) => T): Readonly<Record<Exposure, T>> => ({
+  direct: make('direct'),
+  meta: make('meta'),
+  both: make('both'),
+  code: make('code'),
+})
 
 /** The only tools in code mode (B3): one each to find tools, to declare them, and to run programs that call them. */
 const codeTools = [

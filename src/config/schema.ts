@@ -2,7 +2,14 @@ import * as z from 'zod'
 import { skillsSource } from '../core/source.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
-import { agentsSection, approvalsSection, endpointsSection, limitsSection, policySection } from './schema/policy.ts'
+import {
+  agentsSection,
+  approvalsSection,
+  endpointsSection,
+  limitsSection,
+  policySection,
+  schemas,
+} from './schema/policy.ts'
 import { breakerSection, cacheSection, healthSection, resultsSection, retrySection } from './schema/resilience.ts'
 import { authSection, defaultsSection, serverSection } from './schema/server.ts'
 import {
@@ -47,6 +54,11 @@ export const configSchema = z
       .default({})
       .describe('Groups of tools, each served at its own path below server.path, such as /mcp/research.'),
     defaults: defaultsSection.prefault({}).describe('Defaults for agents and calls.'),
+    schemas: schemas
+      .optional()
+      .describe(
+        'How tool definitions are written for callers: verbatim, or portable, rewritten into what all model APIs accept. Default: portable for clients known to need it, verbatim for all others.',
+      ),
     policy: policySection.prefault({}).describe('Rules for all agents.'),
     approvals: approvalsSection.prefault({}).describe("Calls that wait for a person's approval."),
     auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Caller authentication.'),

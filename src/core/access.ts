@@ -4,6 +4,7 @@ import type { ChatRequest } from './chat.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Exposure } from './exposure.ts'
+import type { ArgumentRestorer } from './portable/portable-tool.ts'
 import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
@@ -123,6 +124,10 @@ export interface Served {
   readonly definition: Definition
   /** The URI as the source spells it; set for a resource that was found by its URI. */
   readonly uri?: string
+  /** Set if the caller sees a portable form of the tool (W8). */
+  readonly isPortable?: true
+  /** Converts arguments for the definition into those for the entry's, if the two differ in shape. */
+  readonly restore?: ArgumentRestorer | undefined
 }
 
 export interface ToolMatches {

@@ -5,6 +5,8 @@
 export interface KnownClient {
   /** Searches among listed tools by itself, so that it wants all of them, and short instructions (V14). */
   readonly searchesTools?: true
+  /** Passes definitions unchanged to a model API that refuses some schemas, so that it gets portable ones (W8). */
+  readonly schemas?: 'portable'
   /** How many tokens of a result the client passes to its model. It cuts longer ones, or refuses them. */
   readonly maxResultTokens?: number
 }
@@ -15,6 +17,7 @@ const knownClients: Readonly<Record<string, KnownClient>> = {
   'github-copilot-cli': { searchesTools: true },
   'copilot-cli': { searchesTools: true },
   'codex-mcp-client': { maxResultTokens: 20_000 },
+  'gemini-cli-mcp-client': { schemas: 'portable' },
 }
 
 const unknownClient: KnownClient = {}
@@ -25,5 +28,7 @@ export const knownClient = (name = ''): KnownClient => {
     .trim()
     .toLowerCase()
     .replaceAll(/[\s_]+/g, '-')
+    // Some versions add the name that the server has in their configuration.
+    .replace(/^(gemini-cli-mcp-client)-.*/, '$1')
   return Object.hasOwn(knownClients, key) ? (knownClients[key] as KnownClient) : unknownClient
 }

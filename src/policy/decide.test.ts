@@ -85,6 +85,31 @@ const agents = {
   other: agentOf({ allow: { servers: ['files'], tools: {} } }),
 }
 
+test("W8: an agent's own schemas apply, else those of an agent it inherits from, else the default, else the client's", () => {
+  const allow = { allow: { servers: ['files'], tools: {} } }
+  const agents = {
+    team: { ...agentOf(allow), schemas: 'portable' as const },
+    'team.dev': agentOf(allow),
+    'team.ops': { ...agentOf(allow), schemas: 'verbatim' as const },
+    other: agentOf(allow),
+  }
+  const isPortable = (agent: string, client?: string, schemas?: Config['schemas']) =>
+    policyOf({ agents, ...(schemas && { schemas }) }).isPortable({ ...caller, agent, client })
+  expect(['team', 'team.dev', 'team.ops', 'other'].map((agent) => isPortable(agent))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ])
+  expect([isPortable('other', undefined, 'portable'), isPortable('team.ops', undefined, 'portable')]).toEqual([
+    true,
+    false,
+  ])
+  const gemini = 'gemini-cli-mcp-client-files'
+  expect([isPortable('other', gemini), isPortable('other', gemini, 'verbatim')]).toEqual([true, false])
+  expect([isPortable('team.ops', gemini), isPortable('other', 'claude-code')]).toEqual([false, false])
+})
+
 test("B3: an agent's own exposure applies, else that of an agent it inherits from, else the default", () => {
   const exposing = policyOf({ agents })
   const exposureOf = (agent: string) => exposing.exposureOf(agent)

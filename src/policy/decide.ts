@@ -3,6 +3,8 @@ import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import type { ExposureSetting } from '../core/exposure.ts'
+import { knownClient } from '../core/known-clients.ts'
+import type { SchemaSetting } from '../core/portable/portable-tool.ts'
 import { builtInSources, metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { matches } from '../lib/wildcard.ts'
@@ -12,7 +14,8 @@ import type { Explanation, ExplanationStep } from './explanation.ts'
 import { Rules } from './rules.ts'
 
 export interface PolicyOptions {
-  readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'> & Partial<Pick<Config, 'endpoints'>>
+  readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers' | 'schemas'> &
+    Partial<Pick<Config, 'endpoints'>>
   readonly quarantined?: ((entry: Entry) => Denial | undefined) | undefined
 }
 
@@ -32,12 +35,14 @@ export class Policy {
   readonly #defaults: Config['defaults']
   readonly #further: readonly FurtherStep[]
   readonly #exposures: ReadonlyMap<string, { readonly value: ExposureSetting }>
+  readonly #schemas: ReadonlyMap<string, { readonly value: SchemaSetting }>
+  readonly #defaultSchemas: SchemaSetting | undefined
   readonly #alwaysLoad: ReadonlyMap<string, { readonly value: readonly string[] }>
   readonly #debugging: ReadonlyMap<string, { readonly from: string; readonly value: boolean }>
   readonly #endpoints: EndpointGroups
   readonly #endpointExposures: ReadonlyMap<string, ExposureSetting | undefined>
 
-  constructor({ config: { agents, policy, defaults, mcpServers, endpoints = {} }, quarantined }: PolicyOptions) {
+  constructor({ config: { agents, policy, defaults, mcpServers, schemas, endpoints = {} }, quarantined }: PolicyOptions) {
     this.#rules = new Rules({ agents, policy, servers: Object.keys(mcpServers) })
     this.agents = this.#rules.agents
     this.#defaults = defaults
@@ -45,6 +50,8 @@ export class Policy {
     this.#further = [...readOnly, ...(quarantined ? [{ step: 'pins' as const, denialOf: quarantined }] : [])]
     this.judgesDefinitions = readOnly.length > 0 || (quarantined !== undefined && policy.pins === 'quarantine')
     this.#exposures = inheritSetting(agents, ({ expose }) => expose)
+    this.#schemas = inheritSetting(agents, (agent) => agent.schemas)
+    this.#defaultSchemas = schemas
     this.#alwaysLoad = inheritSetting(agents, ({ alwaysLoad }) => alwaysLoad)
     this.#endpoints = new EndpointGroups(endpoints)
     this.#endpointExposures = new Map(Object.entries(endpoints).map(([name, { expose }]) => [name, expose]))
@@ -115,6 +122,12 @@ export class Policy {
   #isInCode({ agent, endpoint }: Caller): boolean {
     const mode = this.exposureOf(agent, endpoint)
     return (mode === 'auto' ? this.#defaults.autoAbove : mode) === 'code'
+  }
+
+  /** Whether a caller sees portable forms of tools: as its agent is configured, else as its client needs them. */
+  readonly isPortable = ({ agent, client }: Caller): boolean => {
+    const setting = this.#schemas.get(agent)?.value ?? this.#defaultSchemas ?? knownClient(client).schemas
+    return setting === 'portable'
   }
 
   /** Whether clients of the caller's agent should load a tool at once. */

@@ -235,6 +235,7 @@ const buildCatalog = (
       hideDenied: config.policy.hideDenied,
       exposure: ({ agent, endpoint }) => policy.exposureOf(agent, endpoint),
       auto: { threshold: config.defaults.autoThreshold, above: config.defaults.autoAbove },
+      isPortable: policy.isPortable,
       isAlwaysLoaded: policy.isAlwaysLoaded,
       mayCutResults: resultLimits?.mayCut,
     },

@@ -113,13 +113,13 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
     using cancelling = abortWith(signal, programCancelled)
     using _ = holdOpen()
     try {
-      const { entry } = await endWith(cancelling.signal, find())
+      const { entry, restore } = await endWith(cancelling.signal, find())
       const id = randomUUID()
       const { body } = await access.handle({
         id,
         caller,
         entry,
-        input: { arguments: given, meta: onProgress ? { progressToken: id } : {} },
+        input: { arguments: restore ? restore(given) : given, meta: onProgress ? { progressToken: id } : {} },
         signal: cancelling.signal,
         peer: programPeer(onProgress, log),
         timeoutMs,

@@ -66,10 +66,11 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
     async tool(caller: Caller, name: string): Promise<ToolDetail> {
       const served = await find(caller, name)
       const generation = current()
-      const { entry, definition } = served
+      const { name: servedName, entry, definition, isPortable } = served
       return {
         ...viewTool(served, generation),
-        definition,
+        // Operators see and try the original.
+        definition: isPortable ? { ...entry.definition, name: servedName } : definition,
         verbatim: caller.admin ? entry.verbatim : undefined,
         override: entry.override && plainOverride(entry.override),
         agents: permissions(caller, entry, generation),

@@ -86,7 +86,7 @@ async function runCall(
   run: ChatRun,
   made: Pick<Call, 'id' | 'trail'>,
   { json }: ParsedCall,
-  { entry }: Served,
+  { entry, restore }: Served,
 ): Promise<Omit<CallResult, 'call'>> {
   const { access, request, signal, config, log } = run
   const approval = approvalRule(config.approve, entry)
@@ -96,7 +96,7 @@ async function runCall(
       parent: request.id,
       caller: request.caller,
       entry,
-      input: { arguments: json, meta: {} },
+      input: { arguments: restore ? restore(json) : json, meta: {} },
       signal,
       peer: request.peer,
       trace: request.trace,

@@ -39,7 +39,7 @@ export async function callTool(
   async function answer(): Promise<Result> {
     using progress = createProgress(shell)
     progress.show(`Looking for ${name} …`)
-    const { entry, definition } = await gateway.view(caller).resolve('tool', name, {
+    const { entry, definition, restore } = await gateway.view(caller).resolve('tool', name, {
       signal: shell.interrupted,
       timeoutMs: options.wait,
       timeoutKey: '--wait',
@@ -52,7 +52,7 @@ export async function callTool(
       id,
       caller,
       entry,
-      input: { arguments: args, meta: shell.stderr.isTTY ? { progressToken: id } : {} },
+      input: { arguments: restore ? restore(args) : args, meta: shell.stderr.isTTY ? { progressToken: id } : {} },
       signal: shell.interrupted,
       peer: peerFor(name, progress),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout, timeoutKey: '--timeout' }),

@@ -38,6 +38,9 @@ const rules = z
 /** The tools that an agent sees: all tools, the meta-tools, both, or the code mode tools. */
 export const exposure = z.enum(['auto', 'direct', 'meta', 'both', 'code'])
 
+/** How tool definitions are written for callers. */
+export const schemas = z.enum(['verbatim', 'portable'])
+
 /** Tools that clients should load at once. */
 export const alwaysLoad = () => names(tool)
 
@@ -59,6 +62,9 @@ const agent = z.strictObject({
     ),
   approvers: approvers().optional().describe('Who may answer for approve. Default: approvals.by.'),
   expose: exposure.optional().describe('How the agent sees tools. Default: defaults.expose.'),
+  schemas: schemas
+    .optional()
+    .describe('verbatim, or portable: rewritten into what all model APIs accept. Inherited. Default: schemas.'),
   alwaysLoad: alwaysLoad()
     .optional()
     .describe('Tools that are listed in every mode, and that clients with a tool search load at once. Inherited.'),

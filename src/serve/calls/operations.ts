@@ -136,7 +136,10 @@ export class Operations {
     const name = textParam(request.params, 'name')
     const served = view.known('tool', name) ?? (await view.resolve('tool', name, callWait(request.params, peer)))
     const admit = inspect && (() => inspect(served))
-    return this.#encode(await this.#run(this.#access.handle, served, namedInput(request), caller, peer, admit))
+    const given = namedInput(request)
+    const { restore } = served
+    const input = restore ? { ...given, arguments: restore(given.arguments) } : given
+    return this.#encode(await this.#run(this.#access.handle, served, input, caller, peer, admit))
   }
 
   async #readResource(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {

@@ -135,7 +135,11 @@ export class StatelessProtocol {
     outlet.owner = call
     const waiting = call.turn(turn, isRecord(params.inputResponses) ? answersOf(request) : {})
     if (!known) {
-      const inspect = headers && (({ entry }: Served) => admitParams(headers, entry.definition.inputSchema, request))
+      // A portable schema declares no headers.
+      const inspect =
+        headers &&
+        (({ entry, isPortable }: Served) =>
+          isPortable ? undefined : admitParams(headers, entry.definition.inputSchema, request))
       call.run(this.#operations.call(request, caller, call, inspect))
     }
     let outcome = await waiting

@@ -190,10 +190,10 @@ const inPrograms =
   'Then get the declaration of a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
 /** What a model needs to call a tool of a known server. */
-const toolUsage = ({ entry }: Served) => ({
+const toolUsage = ({ entry, definition, isPortable }: Served) => ({
   name: seenName(entry),
   description: entry.definition.description ?? '',
-  inputSchema: entry.definition.inputSchema ?? { type: 'object' },
+  inputSchema: (isPortable ? definition : entry.definition).inputSchema ?? { type: 'object' },
 })
 
 const full = (served: Served) => ({

@@ -62,7 +62,7 @@ export async function runNestedCall(
   const began = performance.now()
   const progress = carried.waiting ?? waitFor(call).progress
   const wait = { signal: call.signal, timeoutMs, progress, parent: call.id }
-  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
+  const { entry, restore } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
   if (isAppOnly(entry.definition))
     throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: only the page of its app may call it.`)
   // Tools that run other calls cannot run each other; otherwise one request could grow without bound. One program is
@@ -81,7 +81,7 @@ export async function runNestedCall(
     parent: call.id,
     caller,
     entry,
-    input: { arguments: args, meta, rest },
+    input: { arguments: restore ? restore(args) : args, meta, rest },
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     ...{ trace: call.trace, trail: call.trail },
