@@ -6,7 +6,7 @@ import { uiExtension } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { setUp } from './catalog.fixture.ts'
-import { Catalogs } from './catalog.ts'
+import { Catalogs, createCallerState } from './catalog.ts'
 import { callerOf, decideBy, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
 const page = (server: string) => `ui://${server}/app.html`
@@ -22,7 +22,7 @@ const catalogWith = (pages: AppPages) =>
     naming: namingOf(),
     listDeadlineMs: 1,
     rules: { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' },
-    pages,
+    callerState: { ...createCallerState(createManualClock()), pages },
     clock: createManualClock(),
     log: keepingLog(),
   })

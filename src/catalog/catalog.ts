@@ -8,6 +8,7 @@ import type { ExposureSetting } from '../core/exposure.ts'
 import type { Log } from '../core/log.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import type { TtlStore } from '../core/stores.ts'
 import { listen } from '../lib/listen.ts'
 import { ChosenExposures, exposureFor } from './exposure.ts'
 import { SourceReadiness } from './readiness.ts'
@@ -25,6 +26,19 @@ import {
   Visibility,
 } from './visibility.ts'
 
+/** What the catalog remembers of callers. */
+export interface CallerState {
+  /** The pages that they read last. */
+  readonly pages: AppPages
+  /** The exposure modes that were chosen for them. */
+  readonly exposures: ChosenExposures
+}
+
+export const createCallerState = (clock: Clock, shared?: TtlStore): CallerState => ({
+  pages: new AppPages(shared),
+  exposures: new ChosenExposures(clock),
+})
+
 export interface CatalogOptions {
   /** Sources in configuration order. If two of them have equal claims to a name, the first one gets it. */
   readonly sources: readonly Source[]
@@ -33,10 +47,8 @@ export interface CatalogOptions {
   /** How long a list waits for one source. Default: 8 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly flagsOf?: FlagsOf
-  /** The pages that callers have read; they outlive a configuration. */
-  readonly pages?: AppPages
-  /** The exposure modes that were chosen for callers; they outlive a configuration too. */
-  readonly exposures?: ChosenExposures
+  /** Outlives a configuration. */
+  readonly callerState?: CallerState
   readonly clock: Clock
   readonly log: Log
 }
@@ -71,8 +83,8 @@ export class Catalog implements ViewedCatalog, Disposable {
   #shown: { readonly of: CatalogSnapshot; readonly tools: ToolsByExposure } | undefined
 
   constructor(options: CatalogOptions, { items, before, onChange }: SharedItems = {}) {
-    const { sources, naming, rules, listDeadlineMs, pages = new AppPages(), clock, log } = options
-    const { exposures = new ChosenExposures(clock) } = options
+    const { sources, naming, rules, listDeadlineMs, clock, log } = options
+    const { pages, exposures } = options.callerState ?? createCallerState(clock)
     this.sources = new Map(sources.map((source) => [source.name, source]))
     this.naming = naming
     this.rules = rules

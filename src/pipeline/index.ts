@@ -121,7 +121,7 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
   const whole = recorded(undefined, callChecks, run)
   return {
     handle: attempts.results
-      ? withLimit(
+      ? withResultLimit(
           attempts.results,
           whole,
           recorded(undefined, callChecks, compose([limitResults(attempts.results)], run)),
@@ -169,7 +169,7 @@ export function createPipeline({ policy, records, checks, attempts, clock }: Pip
 }
 
 /** Takes calls whose results have a limit to their own handler. In one function, and without calling any for the choice. */
-const withLimit =
+const withResultLimit =
   ({ limits }: ResultStepOptions, whole: Handler, cut: Handler, actAs: ActAs | undefined): Handler =>
   (call) => {
     const { agent, client } = call.caller

@@ -42,7 +42,10 @@ export class Policy {
   readonly #endpoints: EndpointGroups
   readonly #endpointExposures: ReadonlyMap<string, ExposureSetting | undefined>
 
-  constructor({ config: { agents, policy, defaults, mcpServers, schemas, endpoints = {} }, quarantined }: PolicyOptions) {
+  constructor({
+    config: { agents, policy, defaults, mcpServers, schemas, endpoints = {} },
+    quarantined,
+  }: PolicyOptions) {
     this.#rules = new Rules({ agents, policy, servers: Object.keys(mcpServers) })
     this.agents = this.#rules.agents
     this.#defaults = defaults

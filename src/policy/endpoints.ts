@@ -5,17 +5,15 @@ import { metaSource } from '../core/source.ts'
 import { type CompilePattern, compilePatterns, createPatternCompiler, matchFirst, type Patterns } from './patterns.ts'
 
 /** What one endpoint serves. */
-interface Group {
+interface EndpointGroup {
   readonly isWhole: boolean
   readonly servers: Patterns<true>
   readonly tools: readonly { readonly isServer: (server: string) => boolean; readonly names: Patterns<true> }[]
 }
 
-type NamedEntry = Pick<Entry, 'kind' | 'server' | 'name'>
-
 /** The endpoints for groups of tools (V15). A caller at an endpoint may use what it serves, and its agent is allowed. */
 export class EndpointGroups {
-  readonly #groups: ReadonlyMap<string, Group>
+  readonly #groups: ReadonlyMap<string, EndpointGroup>
 
   constructor(endpoints: Config['endpoints']) {
     const compile = createPatternCompiler()
@@ -26,7 +24,11 @@ export class EndpointGroups {
    * The denial if an entry is not served at an endpoint. Nothing is served at one that is no longer configured. With
    * `inCode`, programs are the caller's way to call tools.
    */
-  denialOf(endpoint: string, { kind, server, name }: NamedEntry, inCode: boolean): Denial | undefined {
+  denialOf(
+    endpoint: string,
+    { kind, server, name }: Pick<Entry, 'kind' | 'server' | 'name'>,
+    inCode: boolean,
+  ): Denial | undefined {
     const group = this.#groups.get(endpoint)
     if (server === metaSource && group) return undefined
     if (group && servesEntry(group, { kind, server, name })) return undefined
@@ -43,7 +45,7 @@ export class EndpointGroups {
   }
 }
 
-const compileGroup = ({ servers, tools }: EndpointConfig, compile: CompilePattern): Group => ({
+const compileGroup = ({ servers, tools }: EndpointConfig, compile: CompilePattern): EndpointGroup => ({
   isWhole: servers.length === 0 && Object.keys(tools).length === 0,
   servers: compilePatterns(servers, compile, isListed),
   tools: Object.entries(tools).map(([server, names]) => ({
@@ -54,12 +56,12 @@ const compileGroup = ({ servers, tools }: EndpointConfig, compile: CompilePatter
 
 const isListed = (): true => true
 
-const servesServer = (group: Group, server: string): boolean =>
+const servesServer = (group: EndpointGroup, server: string): boolean =>
   group.isWhole ||
   matchFirst(group.servers, server) !== undefined ||
   group.tools.some(({ isServer }) => isServer(server))
 
-const servesEntry = (group: Group, { kind, server, name }: NamedEntry): boolean =>
+const servesEntry = (group: EndpointGroup, { kind, server, name }: Pick<Entry, 'kind' | 'server' | 'name'>): boolean =>
   group.isWhole ||
   matchFirst(group.servers, server) !== undefined ||
   (kind === 'tool' &&

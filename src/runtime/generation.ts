@@ -223,7 +223,7 @@ function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Gene
 const buildCatalog = (
   sources: readonly Source[],
   { loaded: { config }, pins, policy, resultLimits }: PreparedConfig & Pick<Generation, 'policy' | 'resultLimits'>,
-  { pages, exposures, clock, log }: GenerationContext,
+  { callerState, clock, log }: GenerationContext,
 ): Catalogs =>
   new Catalogs({
     sources,
@@ -239,8 +239,7 @@ const buildCatalog = (
       isAlwaysLoaded: policy.isAlwaysLoaded,
       mayCutResults: resultLimits?.mayCut,
     },
-    pages,
-    exposures,
+    callerState,
     flagsOf: pins.flagsOf,
     clock,
     log,

@@ -3,14 +3,13 @@ import { openSpool } from '../audit/archive/spool.ts'
 import type { DescribeArguments, Redactor } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
+import { createCallerState } from '../catalog/catalog.ts'
 import { descriptorStore } from '../catalog/descriptor-store.ts'
-import { ChosenExposures } from '../catalog/exposure.ts'
 import { ClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { ApprovalNeed } from '../core/approval.ts'
-import { AppPages } from '../core/apps.ts'
 import type { Call, Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { createLeases, type Membership } from '../core/cluster.ts'
@@ -134,8 +133,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     approvals,
     /** Those of all workers and replicas. */
     sharedApprovals: open.use(new SharedApprovals({ approvals, pubSub: shared?.pubSub, clock, log })),
-    pages: new AppPages(shared?.ttlStore),
-    exposures: new ChosenExposures(clock),
+    callerState: createCallerState(clock, shared?.ttlStore),
     storeReadings,
     rejections: new Rejections(clock),
     reloads,

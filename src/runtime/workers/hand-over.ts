@@ -18,7 +18,7 @@ interface ReplyMessage {
 }
 
 /** Offers without an answer. Node transmits handles one by one, and all later messages of a channel wait for them. */
-const maxOffers = 4
+const maxHandOvers = 4
 
 export interface HandOver {
   /** Resolves with false if nobody has taken the connection. The handle stays open in this process in any case. */
@@ -47,7 +47,7 @@ export function createHandOver(
 
   return {
     offer(to, { handle, bytes }) {
-      if (offers.size >= maxOffers) return Promise.resolve(false)
+      if (offers.size >= maxHandOvers) return Promise.resolve(false)
       const id = ++lastId
       const { promise, resolve } = Promise.withResolvers<boolean>()
       offers.set(id, resolve)

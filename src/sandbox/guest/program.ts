@@ -114,7 +114,7 @@ export class GuestProgram implements ProgramCalls {
     } catch (thrown) {
       if (!this.#machine.exhausted) this.#end(trapResult(thrown))
     }
-    if (this.#machine.exhausted) this.#end(this.#printer.flooded ? flooded(this.#task) : outOfTime(this.#task))
+    if (this.#machine.exhausted) this.#end(this.#printer.flooded ? floodResult(this.#task) : outOfTime(this.#task))
     return !this.#over
   }
 
@@ -201,7 +201,7 @@ const outOfTime = ({ cpuMs }: ProgramTask): Omit<ProgramResult, 'truncated'> => 
   broken: true,
 })
 
-const flooded = ({ logBytes }: ProgramTask): Omit<ProgramResult, 'truncated'> => ({
+const floodResult = ({ logBytes }: ProgramTask): Omit<ProgramResult, 'truncated'> => ({
   status: 'error',
   error: {
     name: 'OutputError',

@@ -146,7 +146,7 @@ interface CallTool extends Pick<ToolOptions<z.ZodObject>, 'name' | 'title' | 'de
 }
 
 /** A tool that runs one tool of a server. */
-const callTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...described }: CallTool): Tool =>
+const oneCallTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...described }: CallTool): Tool =>
   defineTool({
     ...described,
     input: executeToolInput,
@@ -170,7 +170,7 @@ const callTool = ({ access, asAgent }: MetaToolsOptions, { onlyReads, ...describ
   })
 
 export const executeTool = (options: MetaToolsOptions): Tool =>
-  callTool(options, {
+  oneCallTool(options, {
     name: 'execute_tool',
     title: 'Execute a tool',
     description:
@@ -180,7 +180,7 @@ export const executeTool = (options: MetaToolsOptions): Tool =>
 
 /** Like `execute_tool`, but clients may approve it automatically, because it changes nothing (W6). */
 export const callReadTool = (options: MetaToolsOptions): Tool =>
-  callTool(options, {
+  oneCallTool(options, {
     name: 'call_read_tool',
     title: 'Call a tool that only reads',
     description: 'Like execute_tool, for tools that only read (readOnly in find_tool). Refuses all others.',
@@ -189,7 +189,7 @@ export const callReadTool = (options: MetaToolsOptions): Tool =>
   })
 
 export const callWriteTool = (options: MetaToolsOptions): Tool =>
-  callTool(options, {
+  oneCallTool(options, {
     name: 'call_write_tool',
     title: 'Call a tool that may change something',
     description: 'Like execute_tool, for tools that may change something. People may have to approve it.',

@@ -4,7 +4,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import type { ResultBody } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { AmbiguousMember } from '../../wire/check-members.ts'
-import { servedResult, servedTaskResult } from './forwarded-entries.ts'
+import { servedResult, servedTaskResult } from './served-uris.ts'
 
 const served = (uri: string) => uri.replace(/^(\w+:(?:\/\/)?)/, '$1s/')
 const raw = (text: string) => Json.raw<ResultBody>(Buffer.from(text))
