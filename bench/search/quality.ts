@@ -19,15 +19,15 @@ export interface Quality extends Times {
 }
 
 /** How well tools are found for the tasks of a data set; of every second task only, if a half is named. */
-export function qualityOf(set: DataSet, name: string, half?: 0 | 1): Quality {
+export async function qualityOf(set: DataSet, name: string, half?: 0 | 1): Promise<Quality> {
   using catalog = catalogOf([{ server: 'x', tools: set.tools }])
   const queries = set.queries.filter((_, at) => half === undefined || at % 2 === half)
   const sums = { 1: 0, 5: 0, 10: 0, ndcg: 0 }
   const spent: (readonly number[])[] = []
-  catalog.view.search('what is indexed at the first question', { limit: 1 })
+  await catalog.view.search('what is indexed at the first question', { limit: 1 })
   for (const { query, tools } of queries) {
     const wanted = new Set(tools)
-    const { ms, answer } = timed(() => catalog.view.search(query, { limit: 10 }))
+    const { ms, answer } = await timed(() => catalog.view.search(query, { limit: 10 }))
     spent.push(ms)
     const hits = answer.tools.map(({ entry }) => (wanted.has(entry.name) ? 1 : 0))
     for (const depth of [1, 5, 10] as const) sums[depth] += total(hits.slice(0, depth)) / wanted.size

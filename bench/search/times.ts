@@ -15,14 +15,14 @@ export function timesOf(spent: readonly (readonly number[])[]): Times {
 }
 
 /** Asks the same several times. */
-export function timed<Answer>(
-  ask: () => Answer,
+export async function timed<Answer>(
+  ask: () => Promise<Answer>,
   times = 7,
-): { readonly ms: readonly number[]; readonly answer: Answer } {
+): Promise<{ readonly ms: readonly number[]; readonly answer: Answer }> {
   const ms: number[] = []
   for (;;) {
     const start = performance.now()
-    const answer = ask()
+    const answer = await ask()
     ms.push(performance.now() - start)
     if (ms.length >= times) return { ms, answer }
   }

@@ -44,7 +44,7 @@ test('W3: tools with a page are listed in every exposure mode, also if they name
 
 test('W3: tools for pages only are neither found nor counted, and listed only to clients that know apps', async () => {
   const { catalog, view } = setUp([meta, native, app('clock', { name: 'hidden', _meta: { ui: { visibility: [] } } })])
-  expect(names(view.search('refresh clock hidden', { limit: 10 }).tools)).toEqual(['clock__show-clock'])
+  expect(names((await view.search('refresh clock hidden', { limit: 10 })).tools)).toEqual(['clock__show-clock'])
   expect(view.servers().map(({ name, tools }) => [name, tools])).toEqual([
     ['native', 1],
     ['clock', 1],

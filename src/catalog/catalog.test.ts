@@ -51,7 +51,7 @@ describe('listing', () => {
     }
   })
 
-  test('G6: an agent sees what it may use, also by way of an unauthenticated caller of its name', () => {
+  test('G6: an agent sees what it may use, also by way of an unauthenticated caller of its name', async () => {
     const sources = [
       fakeSource('a', { tools: ['x', 'y'] }),
       fakeSource('b', { tools: ['z'] }),
@@ -82,8 +82,8 @@ describe('listing', () => {
       ['silent', 0],
       ['native', 1],
     ])
-    expect(junior.search('z', { limit: 5 })).toEqual({ tools: [], total: 0 })
-    expect(boss.search('z', { limit: 5 }).tools.map(({ name }) => name)).toEqual(['b__z'])
+    expect(await junior.search('z', { limit: 5 })).toEqual({ tools: [], total: 0 })
+    expect((await boss.search('z', { limit: 5 })).tools.map(({ name }) => name)).toEqual(['b__z'])
   })
 
   test('G6: a tool that describes servers describes to each agent only those that it may use', () => {

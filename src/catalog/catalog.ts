@@ -13,6 +13,7 @@ import { listen } from '../lib/listen.ts'
 import { ChosenExposures, exposureFor } from './exposure.ts'
 import { SourceReadiness } from './readiness.ts'
 import { isTemplateUri, isWebLink, servedChecker } from './resolve.ts'
+import type { ScoreSource } from './search/combine-scores.ts'
 import { SearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, type FlagsOf, type KnownItems, SnapshotBuilder } from './snapshot.ts'
 import { CatalogView, type ViewedCatalog } from './view.ts'
@@ -53,6 +54,8 @@ export interface CatalogOptions {
   readonly log: Log
 }
 
+const noSources: readonly ScoreSource[] = []
+
 /** What several catalogs share. */
 interface SharedItems {
   readonly items?: KnownItems
@@ -77,6 +80,7 @@ export class Catalog implements ViewedCatalog, Disposable {
   /** The views of callers that make many calls, as those of a session do. */
   readonly #views = new WeakMap<Caller, View>()
   #indexed: CatalogSnapshot | undefined
+  #indexing: Promise<void> | undefined
   /** Snapshots that callers may have seen since the last notification. */
   #seen: readonly CatalogSnapshot[]
   #isReconsidered = false
@@ -176,13 +180,20 @@ export class Catalog implements ViewedCatalog, Disposable {
     return current
   }
 
-  searchIndex(): SearchIndex {
-    const current = this.snapshot()
-    // Update the index only when it is searched: servers change in bursts, and most callers never search.
-    if (this.#indexed !== current)
-      this.#index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
-    this.#indexed = current
-    return this.#index
+  searchIndex(): SearchIndex | undefined {
+    return this.#indexed === this.snapshot() ? this.#index : undefined
+  }
+
+  /** Updates the index only when it is searched: servers change in bursts, and most callers never search. */
+  updateSearchIndex(): Promise<void> {
+    this.#indexing ??= this.#updateIndex().finally(() => {
+      this.#indexing = undefined
+    })
+    return this.#indexing
+  }
+
+  scoreSources(caller: Caller): readonly ScoreSource[] {
+    return this.rules.scoreSources?.(caller) ?? noSources
   }
 
   visible(caller: Caller) {
@@ -198,6 +209,13 @@ export class Catalog implements ViewedCatalog, Disposable {
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
     this.readiness[Symbol.dispose]()
     this.#changes[Symbol.dispose]()
+  }
+
+  async #updateIndex(): Promise<void> {
+    const current = this.snapshot()
+    this.#indexed = undefined
+    await this.#index.updateInTurns(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
+    this.#indexed = current
   }
 
   #invalidate(source: Source): void {

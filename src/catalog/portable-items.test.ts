@@ -22,7 +22,7 @@ test('W8: only callers with portable schemas get rewritten definitions, in lists
   const found = [
     portable.list('tool')[0],
     portable.known('tool', 'files__read'),
-    portable.search('read', { limit: 1 }).tools[0],
+    (await portable.search('read', { limit: 1 })).tools[0],
   ]
   const resolved = [await portable.resolve('tool', 'files__read'), await portable.find('tool', 'files', 'read')]
   for (const served of [...found, ...resolved]) {
@@ -46,7 +46,7 @@ test('W8: a tool is found by its portable name, which hides no other tool', asyn
   expect((await view.resolve('tool', '1.b')).name).toBe('_1_b')
 })
 
-test('V14: tools that are always loaded are found by the search too', () => {
+test('V14: tools that are always loaded are found by the search too', async () => {
   const { view } = setUp([fakeSource('files', { tools: ['read', 'write'] })], { isAlwaysLoaded: () => true })
-  expect(namesOf(view.search('read', { limit: 1 }).tools)).toEqual(['files__read'])
+  expect(namesOf((await view.search('read', { limit: 1 })).tools)).toEqual(['files__read'])
 })

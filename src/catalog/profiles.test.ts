@@ -117,7 +117,8 @@ test('G3: only the session that a server has lists for sees them', async () => {
   const find = (session: string) => catalog.view(callerOf({ session })).resolve('tool', 's__enabled')
   expect((await find('alice')).name).toBe('s__enabled')
   await expect(find('bob')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
-  expect(catalog.view(callerOf({ session: 'bob' })).search('enabled', { limit: 5 }).tools).toEqual([])
+  const { tools } = await catalog.view(callerOf({ session: 'bob' })).search('enabled', { limit: 5 })
+  expect(tools).toEqual([])
 })
 
 test('F4, G3: only the session with its own lists is notified when they change; a change for all is reported once', async () => {

@@ -449,24 +449,41 @@ describe('finding', () => {
     expect((await view.find('tool', 'toolway', 'list_servers')).name).toBe('list_servers')
   })
 
-  test('B4: a search finds tools, not meta-tools, of one server if asked', () => {
+  test('B4: a search finds tools, not meta-tools, of one server if asked', async () => {
     const { view } = setUp([
       fakeSource('one', { tools: ['send_mail'] }),
       fakeSource('two', { tools: ['send_letter', 'send_parcel'] }),
       fakeSource('toolway', { tools: ['send'] }),
     ])
-    const names = (query: string, options: { limit: number; server?: string }) =>
-      view.search(query, options).tools.map(({ name }) => name)
-    expect(names('send a letter', { limit: 2 })).toEqual(['two__send_letter', 'one__send_mail'])
-    expect(names('send', { limit: 5, server: 'two' })).toEqual(['two__send_letter', 'two__send_parcel'])
+    const names = async (query: string, options: { limit: number; server?: string }) =>
+      (await view.search(query, options)).tools.map(({ name }) => name)
+    expect(await names('send a letter', { limit: 2 })).toEqual(['two__send_letter', 'one__send_mail'])
+    expect(await names('send', { limit: 5, server: 'two' })).toEqual(['two__send_letter', 'two__send_parcel'])
   })
 
-  test('B4: a search knows what has changed', () => {
+  test('V13: the first search among thousands of tools lets other work run in between', async () => {
+    const tools = Array.from({ length: 3_000 }, (_, at) => `read_record_${at}_of_the_archive_of_all_letters`)
+    const { view } = setUp([fakeSource('files', { tools })])
+    view.list('tool')
+    let turns = 0
+    const turn = () => {
+      turns++
+      if (turns > 0) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const { total } = await view.search('read a record', { limit: 5 })
+    const between = turns
+    turns = Number.NEGATIVE_INFINITY
+    expect(total).toBe(3_000)
+    expect(between).toBeGreaterThan(1)
+  })
+
+  test('B4: a search knows what has changed', async () => {
     const files = fakeSource('files', { tools: ['read'] })
     const { view } = setUp([files])
-    expect(view.search('delete', { limit: 5 })).toEqual({ tools: [], total: 0 })
+    expect(await view.search('delete', { limit: 5 })).toEqual({ tools: [], total: 0 })
     files.offer({ tools: ['delete'] })
-    expect(view.search('delete', { limit: 5 }).tools.map(({ name }) => name)).toEqual(['files__delete'])
+    expect((await view.search('delete', { limit: 5 })).tools.map(({ name }) => name)).toEqual(['files__delete'])
   })
 
   test('B2: URIs in results are those under which we serve them', () => {

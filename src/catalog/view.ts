@@ -30,6 +30,7 @@ import {
   serversInName,
   serversInUri,
 } from './resolve.ts'
+import type { ScoreSource } from './search/combine-scores.ts'
 import type { SearchIndex } from './search/search-index.ts'
 import type { CatalogSnapshot, Item } from './snapshot.ts'
 import { originalUri } from './uris.ts'
@@ -44,7 +45,10 @@ export interface ViewedCatalog {
   readonly exposures: ChosenExposures
   readonly readiness: SourceReadiness
   snapshot(): CatalogSnapshot
-  searchIndex(): SearchIndex
+  /** Undefined while the index is out of date. */
+  searchIndex(): SearchIndex | undefined
+  updateSearchIndex(): Promise<void>
+  scoreSources(caller: Caller): readonly ScoreSource[]
   visible(caller: Caller): Visible
 }
 
@@ -150,9 +154,12 @@ export class CatalogView implements View {
     return isByUri(kind) ? originalUri(server, spelling) : nameOnServer(server, spelling, this.#catalog.naming)
   }
 
-  readonly search = (query: string, { limit, server }: { limit: number; server?: string }) => {
+  readonly search = async (query: string, { limit, server }: { limit: number; server?: string }) => {
+    let index = this.#catalog.searchIndex()
+    for (; index === undefined; index = this.#catalog.searchIndex()) await this.#catalog.updateSearchIndex()
     const among = this.#visible().offered
-    const { items, total } = this.#catalog.searchIndex().search(query, { limit, among, server })
+    const sources = this.#catalog.scoreSources(this.#caller)
+    const { items, total } = index.search(query, { limit, among, server, sources })
     return { tools: this.#isPortable ? items.map((item) => this.#portable(item)) : items, total }
   }
 

@@ -11,6 +11,7 @@ import { setBounded } from '../lib/memoize.ts'
 import type { AutoExposure } from './exposure.ts'
 import { nothingUsable } from './not-found.ts'
 import { createPortableItems, type PortableItems } from './portable-items.ts'
+import type { ScoreSource } from './search/combine-scores.ts'
 import { skillAt } from './skills.ts'
 import { type CatalogSnapshot, type Item, type PerKind, perKind, renameItem } from './snapshot.ts'
 
@@ -44,6 +45,8 @@ export interface CatalogRules {
   mayCutResults?(caller: Caller): boolean
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
+  /** What is added to the scores of a caller's search. */
+  scoreSources?(caller: Caller): readonly ScoreSource[]
 }
 
 /** Max number of cached results. The results for agents that are no longer in use are evicted. */

@@ -70,7 +70,7 @@ function searching(view: View): View {
   index.update(among)
   return {
     ...view,
-    search(query, asked) {
+    async search(query, asked) {
       const { items, total } = index.search(query, { ...asked, among })
       return { tools: items, total }
     },

@@ -17,7 +17,7 @@ export const redactorOf = ({ config, secrets }: Pick<LoadedConfig, 'config' | 's
   createRedactor({ secrets: secretsOf(config, secretSettings(config), secrets), keys })
 
 interface Change {
-  readonly operation: 'create_key' | 'rotate_key' | 'revoke_key' | 'approve_pins' | 'undo_config'
+  readonly operation: 'create_key' | 'rotate_key' | 'revoke_key' | 'approve_pins' | 'undo_config' | 'forget_searches'
   readonly arguments: Readonly<Record<string, unknown>>
 }
 

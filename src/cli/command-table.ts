@@ -191,6 +191,34 @@ export const commands = {
       ...toolOptions,
     },
   },
+  'tools examples': {
+    about: 'show the example tasks that the tool search knows, or let a model suggest some',
+    options: {
+      generate: option('--generate', 'suggest examples for tools that have none, to paste into the configuration'),
+      model: option('--model <name>', 'the model to ask, by its name in the configuration'),
+      server,
+      top: withDefault(option('--top <count>', 'how many tools to suggest examples for', recordCount), 20),
+      wait,
+    },
+  },
+  search: { about: 'explain the tool search and what it has learned' },
+  'search explain': {
+    about: "show the matches of a task, and how much of each tool's score was learned",
+    args: { '<query>': 'the task' },
+    options: {
+      agent,
+      principal: option('--principal <principal>', 'whose own searches count in full (default: local)'),
+      top: withDefault(option('--top <count>', 'how many matches to show', recordCount), 10),
+      wait,
+    },
+  },
+  'search forget': {
+    about: 'forget what the tool search has learned: all of it, or only of an agent or tool',
+    options: {
+      agent: option('--agent <agent>', 'only what was learned as this agent'),
+      tool: option('--tool <server.tool>', 'only what was learned for this tool'),
+    },
+  },
   call: {
     about: 'call a tool',
     args: {

@@ -27,6 +27,7 @@ import {
   registrySection,
   sandboxSection,
   scanSection,
+  searchSection,
   sinksSection,
   skillsSection,
 } from './schema/tools.ts'
@@ -68,6 +69,7 @@ export const configSchema = z
     retry: retrySection.prefault({}).describe('Retries for failed calls.'),
     breaker: breakerSection.prefault({}).describe('Circuit breaker for failing servers; can be set per server.'),
     scan: scanSection.prefault({}).describe('Result scanning.'),
+    search: searchSection.prefault({}).describe('The tool search.'),
     health: healthSection.prefault({}).describe('Health checks for servers.'),
     audit: auditSection.prefault({}).describe('The audit log of all calls.'),
     history: historySection

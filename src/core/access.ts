@@ -87,7 +87,7 @@ export interface View {
   /** An entry's own name, given any spelling of it; undefined if the spelling does not name this server. */
   ownName?(kind: Kind, server: string, spelling: string): string | undefined
   /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
-  search(query: string, options: { limit: number; server?: string }): ToolMatches
+  search(query: string, options: { limit: number; server?: string }): Promise<ToolMatches>
   /** The sources with at least one entry that the caller may use, except for the meta-tools. */
   servers(): readonly ServerSummary[]
   /** Why the caller sees no entries (of this kind) from an existing server; undefined if denials are hidden. */

@@ -120,7 +120,7 @@ export const emptyView: View = {
   resolve: nothing,
   find: nothing,
   shown: () => [],
-  search: () => ({ tools: [], total: 0 }),
+  search: async () => ({ tools: [], total: 0 }),
   servers: () => [],
   refusal: () => undefined,
 }

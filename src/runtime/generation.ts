@@ -223,7 +223,7 @@ function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Gene
 const buildCatalog = (
   sources: readonly Source[],
   { loaded: { config }, pins, policy, resultLimits }: PreparedConfig & Pick<Generation, 'policy' | 'resultLimits'>,
-  { callerState, clock, log }: GenerationContext,
+  { callerState, learning, clock, log }: GenerationContext,
 ): Catalogs =>
   new Catalogs({
     sources,
@@ -238,6 +238,7 @@ const buildCatalog = (
       isPortable: policy.isPortable,
       isAlwaysLoaded: policy.isAlwaysLoaded,
       mayCutResults: resultLimits?.mayCut,
+      scoreSources: (caller) => learning.expansion(caller, config.search),
     },
     callerState,
     flagsOf: pins.flagsOf,
@@ -251,9 +252,10 @@ type PipelineParts = PreparedConfig &
 function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, context: GenerationContext): Pipeline {
   const { policy, servers, catalog, guards, approvalRules, redactor, traces, loaded } = parts
   const { config } = loaded
-  const { generations, redactName, clock, log } = context
+  const { generations, learning, redactName, clock, log } = context
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
+  if (config.search.learn) observers.push(learning.observer(config.search))
   if (logsCalls(log)) observers.push(callLog(log, redactName))
   return createPipeline({
     policy: {

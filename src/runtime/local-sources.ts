@@ -13,7 +13,7 @@ import { executeCode } from '../tools/code/execute-code.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { inferenceTools } from '../tools/inference/index.ts'
 import type { AnswerParser } from '../tools/inference/models.ts'
-import { metaResources, metaTools, type ResultReader } from '../tools/meta/index.ts'
+import { type MetaToolsOptions, metaResources, metaTools, type ResultReader } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
@@ -42,7 +42,11 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
   const source = (name: string, description: string, tools: readonly Tool[], resources: readonly Entry[] = []) =>
     toolSource({ name, description, tools, resources, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const results = options.limits && resultReader(options, options.limits, context)
-  const meta = { access, asAgent: policy.actAs, status: context.status, results, clock }
+  const { learning } = context
+  const searched: MetaToolsOptions['searched'] = config.search.learn
+    ? (caller, query, found) => learning.searched(caller, query, found)
+    : undefined
+  const meta = { access, asAgent: policy.actAs, status: context.status, results, searched, clock }
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, shared, clock, log, stdout: print })
   return [

@@ -1,10 +1,12 @@
 import { join } from 'node:path'
 import { openSpool } from '../audit/archive/spool.ts'
+import { redacted } from '../audit/redact/conceal.ts'
 import type { DescribeArguments, Redactor } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import { createCallerState } from '../catalog/catalog.ts'
 import { descriptorStore } from '../catalog/descriptor-store.ts'
+import { SearchLearning } from '../catalog/search/learning.ts'
 import { ClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
@@ -168,6 +170,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     clientToolState: new ClientToolState(shared?.ttlStore ?? memoryTtlStore(clock), seal),
     /** The detected features of each model server. */
     profiles: createProfiles(),
+    learning: open.use(createLearning(stores.path, generations, { clock, log })),
     keyUsage: open.use(new KeyUsage({ folder: stores.path, clock, log })),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     starts: createStartQueue(clock),
@@ -229,6 +232,16 @@ async function openStores(
     ...{ redis, primary, shared, buckets: shared?.buckets ?? local },
     seal: shared?.seal ?? createSeal(await secret.own()),
   }
+}
+
+function createLearning(
+  folder: string,
+  generations: Current,
+  { clock, log }: Pick<ProcessStateOptions, 'clock' | 'log'>,
+) {
+  // The mark would be a word of every query with a secret.
+  const redact = (text: string) => generations.current.redactor.text(text).replaceAll(redacted, ' ')
+  return new SearchLearning({ folder, redact, clock, log })
 }
 
 function cacheBytes({ bytes: used, evicted: refused, largest = 0 }: CacheUsage, { maxBytes: limit }: CacheLimits) {

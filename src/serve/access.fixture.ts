@@ -157,7 +157,7 @@ export function createTestAccess(): TestAccess {
     },
     find: (kind, _server, name) => view.resolve(kind, name),
     shown: () => [],
-    search: () => ({ tools: [], total: 0 }),
+    search: async () => ({ tools: [], total: 0 }),
     servers: () => [],
     refusal: () => undefined,
   }

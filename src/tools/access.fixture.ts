@@ -138,7 +138,7 @@ export function createTestGateway(options: TestGatewayOptions): TestGateway {
     known: () => undefined,
     resolve: async (_kind, spelling) => find(...(spelling.split('.', 2) as [string, string])),
     find: (_kind, server, name) => find(server, name),
-    search(query, { limit, server }) {
+    async search(query, { limit, server }) {
       const words = query.toLowerCase().split(' ')
       const score = ({ entry }: Served) =>
         words.filter((word) => `${entry.name} ${entry.definition.description}`.toLowerCase().includes(word)).length

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition } from '../../core/entry.ts'
 import { createItem, type Item } from '../snapshot.ts'
+import type { SearchQuestion } from './combine-scores.ts'
 import { bestCandidates, SearchIndex } from './search-index.ts'
 import { stem, tokens } from './tokenizer.ts'
 
@@ -11,7 +12,7 @@ const itemOf = (definition: Definition, server = 's'): Item => {
   return createItem(entryOf({ server, name, definition }), { name, origin: 'forwarded', stale: false })
 }
 const indexOf = (items: readonly Item[]) => {
-  const index = new SearchIndex()
+  const index = new SearchIndex<Item>()
   index.update(items)
   return index
 }
@@ -177,7 +178,7 @@ test('B4: after any changes the index ranks as one that was made of the same too
   const query = fc.array(text, { minLength: 1, maxLength: 3 }).map((steps) => steps.join('. '))
   const run = fc.property(pool, lists, query, fc.nat(12), (tools, rounds, asked, limit) => {
     const items = tools.map((definition, at) => itemOf(definition, `s${at % 3}`))
-    const kept = new SearchIndex()
+    const kept = new SearchIndex<Item>()
     for (const round of rounds) {
       const listed = [...new Set(round.flatMap((at) => items[at] ?? []))]
       kept.update(listed)
@@ -188,6 +189,48 @@ test('B4: after any changes the index ranks as one that was made of the same too
     }
   })
   fc.assert(run)
+})
+
+test('V13: an update in turns pauses after 10 ms, and ends with the same ranking', async () => {
+  const items = Array.from({ length: 100 }, (_, at) => itemOf({ name: `read_${at}`, description: 'reads a file' }))
+  const index = new SearchIndex<Item>()
+  let now = 0
+  let worked = 0
+  const turns: number[] = []
+  const time = {
+    // Each look at the clock is after one more tool.
+    now: () => now++,
+    async next() {
+      turns.push(now - worked)
+      worked = now
+    },
+  }
+  await index.updateInTurns(items, time)
+  expect(turns.length).toBeGreaterThanOrEqual(8)
+  expect(Math.max(...turns)).toBeLessThanOrEqual(13)
+  const asked = { limit: 5, among: items }
+  expect(index.search('read file 42', asked)).toEqual(indexOf(items).search('read file 42', asked))
+})
+
+test('V13: a further score is added to the base, lowers nothing, and finds only tools that the caller may use', () => {
+  const items = ['read_file', 'write_file', 'send_mail'].map((name) => itemOf({ name }))
+  const index = indexOf(items)
+  const sources = [
+    ({ placeOf }: SearchQuestion) => {
+      const places = ['s.send_mail', 's.write_file', 's.gone'].flatMap((tool) => placeOf(tool) ?? [])
+      return { scores: new Map(places.map((place) => [place, 1])), weight: 0.3 }
+    },
+  ]
+  const names = (among: readonly Item[], server?: string) =>
+    index.search('read', { limit: 5, among, sources, server }).items.map(({ name }) => name)
+  expect(names(items)).toEqual(['read_file', 'write_file', 'send_mail'])
+  expect(names(items.slice(0, 2))).toEqual(['read_file', 'write_file'])
+  expect(names(items, 'other')).toEqual([])
+  const parts = index.explain('read', { limit: 2, among: items, sources })
+  expect(parts.map(({ item, base, added }) => [item.name, base, added])).toEqual([
+    ['read_file', 1, 0],
+    ['write_file', 0, 0.3],
+  ])
 })
 
 test('B4: the best matches are the first ones of a full sort', () => {

@@ -1,17 +1,27 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
+import type { Served } from '../../core/access.ts'
 import { type Definition, type Entry, seenName } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import type { Item } from '../snapshot.ts'
+import { addScores, type ScoreSource } from './combine-scores.ts'
 import { tokens } from './tokenizer.ts'
 
-interface SearchQuery {
+interface SearchQuery<Item> {
   readonly limit: number
   /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
+  /** What is added to the score of the tools' own words. */
+  readonly sources?: readonly ScoreSource[]
 }
 
+/** How long an update of the index may block the event loop at a time. */
+const maxTurnMs = 10
+
+/** When to pause: the time, and how to wait for the next turn. */
+const turnTime = { now: () => performance.now(), next: () => nextIteration() }
+
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
-export class SearchIndex {
+export class SearchIndex<Item extends Served = Served> {
   readonly #postings = new Postings()
   /** The tools. A tool's index in this array is its place; the places of removed tools are reused. */
   readonly #items: (Item | undefined)[] = []
@@ -19,13 +29,82 @@ export class SearchIndex {
   readonly #free: number[] = []
   /** For each place, the position of its tool in the list passed to `update`. */
   #ranks = new Int32Array(0)
+  #byName: ReadonlyMap<string, number> | undefined
   /** For each list that was searched, a mask with 1 for every place whose tool is in the list. */
   #masks = new WeakMap<readonly Item[], Uint8Array>()
 
   /** Replaces the set of tools. Indexes only tools that are new, and removes those that are gone. */
   update(listed: readonly Item[]): void {
+    for (const _ of this.#changes(listed));
+  }
+
+  /** The same in turns, because thousands of tools take hundreds of milliseconds. Do not search in between. */
+  async updateInTurns(listed: readonly Item[], time = turnTime): Promise<void> {
+    let start = time.now()
+    for (const _ of this.#changes(listed)) {
+      if (time.now() - start < maxTurnMs) continue
+      await time.next()
+      start = time.now()
+    }
+  }
+
+  /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
+  search(query: string, { limit, ...asked }: SearchQuery<Item>) {
+    const { found, scores } = this.#rank(query, asked)
+    return { items: this.#best(found, scores, limit).map((place) => this.#items[place] as Item), total: found.length }
+  }
+
+  /** The same with the parts of each tool's score, relative to the best score of a tool's own words. */
+  explain(query: string, { limit, ...asked }: SearchQuery<Item>) {
+    const { found, scores, base, best } = this.#rank(query, asked)
+    return this.#best(found, scores, limit).map((place) => {
+      const own = (base[place] as number) / best
+      return { item: this.#items[place] as Item, base: own, added: (scores[place] as number) / best - own }
+    })
+  }
+
+  #rank(query: string, { among, server, sources = [] }: Omit<SearchQuery<Item>, 'limit'>) {
+    const steps = taskSteps(query)
+    const whole = this.#score([...new Set(steps.flat())])
+    const mask = this.#maskOf(among)
+    const isWanted = (place: number) =>
+      mask[place] === 1 && (server === undefined || this.#items[place]?.entry.server === server)
+    const matches = whole.places.filter(isWanted)
+    const base = steps.length > 1 ? this.#stepScores(steps, whole.scores, matches) : whole.scores
+    const best = highest(base, matches)
+    if (sources.length === 0) return { found: matches, scores: base, base, best }
+    const known = this.#placesByName()
+    const question = {
+      ...{ query, steps, rarity: (word: string) => this.#postings.rarity(word, this.#places.size) },
+      placeOf(tool: string) {
+        const place = known.get(tool)
+        return place !== undefined && isWanted(place) ? place : undefined
+      },
+      definitionAt: (place: number) => (this.#items[place] as Item).entry.definition,
+      baseShare: (place: number) => (base[place] as number) / best,
+    }
+    const parts = sources.map((source) => source(question))
+    return { ...addScores({ scores: base, found: matches, best }, parts), base, best }
+  }
+
+  #best(found: readonly number[], scores: Float64Array, limit: number): readonly number[] {
+    const ranks = this.#ranks
+    const order = (a: number, b: number) =>
+      (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
+    return bestCandidates(found, limit, order)
+  }
+
+  #placesByName(): ReadonlyMap<string, number> {
+    this.#byName ??= new Map([...this.#places].map(([{ entry }, place]) => [toolId(entry), place]))
+    return this.#byName
+  }
+
+  /** Applies an update, and yields after each tool. */
+  *#changes(listed: readonly Item[]): Generator<undefined> {
     const present = new Set(listed)
     const gone = [...this.#places].filter(([item]) => !present.has(item))
+    this.#masks = new WeakMap()
+    this.#byName = undefined
     this.#postings.remove(gone.map(([item, place]) => ({ place, entry: item.entry })))
     for (const [item, place] of gone) {
       this.#places.delete(item)
@@ -38,27 +117,10 @@ export class SearchIndex {
       this.#items[place] = item
       this.#places.set(item, place)
       this.#postings.add(place, item.entry)
+      yield
     }
     this.#ranks = new Int32Array(this.#items.length)
     for (const [rank, item] of listed.entries()) this.#ranks[this.#places.get(item) as number] = rank
-    this.#masks = new WeakMap()
-  }
-
-  /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
-  search(query: string, { limit, among, server }: SearchQuery) {
-    const ranks = this.#ranks
-    const steps = taskSteps(query)
-    const whole = this.#score([...new Set(steps.flat())])
-    const mask = this.#maskOf(among)
-    const ofServer = (place: number) => server === undefined || this.#items[place]?.entry.server === server
-    const found = whole.places.filter((place) => mask[place] === 1 && ofServer(place))
-    const scores = steps.length > 1 ? this.#stepScores(steps, whole.scores, found) : whole.scores
-    const order = (a: number, b: number) =>
-      (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
-    return {
-      items: bestCandidates(found, limit, order).map((place) => this.#items[place] as Item),
-      total: found.length,
-    }
   }
 
   #score(words: readonly string[]) {
@@ -97,6 +159,9 @@ export class SearchIndex {
     return bestStep
   }
 }
+
+/** A tool as the configuration and commands name it. */
+export const toolId = ({ server, name }: Pick<Entry, 'server' | 'name'>): string => `${server}.${name}`
 
 /** The highest score. Never 0, because it is used as a divisor. */
 function highest(scores: Float64Array, places: readonly number[]): number {
@@ -170,6 +235,12 @@ class Postings {
     }
   }
 
+  /** How much a word counts among `count` tools. */
+  rarity(word: string, count: number): number {
+    const having = this.#postings.get(word)?.places.length ?? 0
+    return Math.log(1 + (count - having + 0.5) / (having + 0.5))
+  }
+
   /** Scores `count` tools. A tool's score is at its place, which is below `room`. Rare words count more. */
   score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
     const scores = new Float64Array(room)
@@ -178,7 +249,7 @@ class Postings {
       const posting = this.#postings.get(word)
       if (!posting) continue
       const { places, weights } = posting
-      const rarity = Math.log(1 + (count - places.length + 0.5) / (places.length + 0.5))
+      const rarity = this.rarity(word, count)
       for (let at = 0; at < places.length; at++) {
         const place = places[at] as number
         if (scores[place] === 0) touched.push(place)

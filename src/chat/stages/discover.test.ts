@@ -124,11 +124,11 @@ describe('the candidate tools', () => {
     expect(started).toBe(1)
   })
 
-  test('S3: results for the last message come first, and only three messages are searched', () => {
+  test('S3: results for the last message come first, and only three messages are searched', async () => {
     const found: Record<string, string> = { last: 'a b', before: 'b c', first: 'd', forgotten: 'e' }
-    const search = (query: string) => found[query]?.split(' ').map((name) => ({ name })) ?? []
-    const names = searchAll(['last', 'before', 'first', 'forgotten'], search).map(({ name }) => name)
-    expect(names).toEqual(['a', 'b', 'c', 'd'])
+    const search = async (query: string) => found[query]?.split(' ').map((name) => ({ name })) ?? []
+    const all = await searchAll(['last', 'before', 'first', 'forgotten'], search)
+    expect(all.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd'])
   })
 })
 

@@ -29,7 +29,7 @@ export async function discoverTools(run: ChatRun): Promise<ToolSet> {
     !taken.has(name) &&
     (isCode(entry) ? code !== undefined : (run.mayOffer?.(entry) ?? true)) &&
     isWanted(`${entry.server}.${entry.name}`)
-  const found = bestTools(run, view, mayOffer)
+  const found = await bestTools(run, view, mayOffer)
   const served = found.flatMap((tool) => {
     const preset = code && isCode(tool.entry) ? withinLimit(code, tool) : undefined
     return kept(catalogTool(tool, preset), tool.name)
@@ -46,7 +46,7 @@ export async function discoverTools(run: ChatRun): Promise<ToolSet> {
 }
 
 /** At most `maxTools` tools, chosen by search. */
-function bestTools(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
+async function bestTools(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): Promise<readonly Served[]> {
   const all = view.list('tool').filter(mayOffer)
   const { maxTools } = run.config
   if (all.length <= maxTools) return all
@@ -54,9 +54,10 @@ function bestTools(run: ChatRun, view: View, mayOffer: (served: Served) => boole
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = maxTools + (view.list('tool').length - all.length)
-  const found = searchAll(questions(run.messages), (query) =>
-    view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
-  )
+  const found = await searchAll(questions(run.messages), async (query) => {
+    const { tools } = await view.search(query, { limit })
+    return tools.filter(({ name }) => names.has(name))
+  })
   // Search misses synonyms ("how warm" means temperature), so fill the list with tools from every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
   return uniqueByName([...always, ...found, ...others]).slice(0, maxTools)
@@ -88,10 +89,13 @@ function withinLimit(preset: CodePreset, { definition }: Served): CodePreset {
 const maxSearchMessages = 3
 
 /** Searches with each of the user's latest messages, newest first, because "and in Rome?" says little on its own. */
-export const searchAll = <Found extends Pick<Served, 'name'>>(
+export async function searchAll<Found extends Pick<Served, 'name'>>(
   messages: readonly string[],
-  search: (query: string) => readonly Found[],
-): readonly Found[] => uniqueByName(messages.slice(0, maxSearchMessages).flatMap((message) => search(message)))
+  search: (query: string) => Promise<readonly Found[]>,
+): Promise<readonly Found[]> {
+  const found = await Promise.all(messages.slice(0, maxSearchMessages).map((message) => search(message)))
+  return uniqueByName(found.flat())
+}
 
 /** Removes duplicates; each name stays at its first position. */
 const uniqueByName = <Found extends Pick<Served, 'name'>>(found: readonly Found[]): readonly Found[] => [

@@ -59,7 +59,7 @@ async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>
   return problems
 }
 
-async function waitForTools(view: CommandView, shell: Shell, wait: number, server?: string): Promise<void> {
+export async function waitForTools(view: CommandView, shell: Shell, wait: number, server?: string): Promise<void> {
   using progress = createProgress(shell)
   progress.show('Waiting for the servers …')
   const ready = server === undefined ? view.ready() : view.started(server, { timeoutMs: wait })

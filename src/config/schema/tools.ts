@@ -166,6 +166,23 @@ export const discoverySection = z.strictObject({
   maxListSize: size().prefault('16MiB').describe('Maximum size of one list of a server.'),
 })
 
+export const searchSection = z.strictObject({
+  learn: flag()
+    .prefault(false)
+    .describe('Learns from use: stores the words of searches that led to a successful call of a tool that they found.'),
+  pool: z
+    .enum(['agent', 'all'])
+    .default('agent')
+    .describe("Whose searches count for a caller: those of its agent, or all agents'."),
+  halfLife: duration({ least: '1h', most: '365d' })
+    .prefault('30d')
+    .describe('How long it takes until a learned search counts half as much.'),
+  examples: z
+    .record(textLike(/^[^.]+\..+$/, 'a tool as server.tool'), z.array(text('an example of a task').max(1000)).max(50))
+    .default({})
+    .describe('Example tasks by server.tool, found like those that were learned.'),
+})
+
 export const registrySection = z.strictObject({
   url: address('http', 'https')
     .refine(isProtectedUrl, { error: 'an https:// URL: a tampered response could inject a command' })

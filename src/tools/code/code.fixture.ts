@@ -97,8 +97,8 @@ function within(view: View, may: (served: Served) => boolean): View {
   return {
     ...view,
     list: (kind) => view.list(kind).filter(may),
-    search: (query, asked) => {
-      const { tools, total } = view.search(query, asked)
+    search: async (query, asked) => {
+      const { tools, total } = await view.search(query, asked)
       return { tools: tools.filter(may), total }
     },
   }

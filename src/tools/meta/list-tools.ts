@@ -165,7 +165,8 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = await startedView(options, call, { agent_id, server })
-      const found = view.search(query, { limit, server })
+      const found = await view.search(query, { limit, server })
+      options.searched?.(options.asAgent(call, agent_id), query, found.tools)
       const matches = found.tools.map<unknown>(detailForms[detail])
       const missing = missingFrom(view, server)
       const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, view, query, server)

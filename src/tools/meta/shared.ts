@@ -22,6 +22,8 @@ export interface MetaToolsOptions {
   status(caller: Caller): GatewayStatus | StatusRefusal
   /** The caller acting as the agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
+  /** Called with what a search found. */
+  readonly searched?: ((caller: Caller, query: string, found: readonly Served[]) => void) | undefined
 }
 
 /** The whole results of calls, and what bounds reading them. */
