@@ -73,7 +73,7 @@ export interface Membership {
    * Hands a client's connection to another worker of this machine. Resolves with false if that worker has certainly not
    * taken it. Undefined if connections cannot be handed over.
    */
-  handOver?(replica: string, connection: HandedConnection): Promise<boolean>
+  transferConnection?(replica: string, connection: HandedConnection): Promise<boolean>
   /** Called with each connection that another worker hands over. `take` returns false to refuse it. */
   onConnection?(take: (connection: HandedConnection) => boolean): void
   /** Signs text for other replicas. Clients cannot forge the signature. */

@@ -20,7 +20,7 @@ export function argumentRestorer(original: Definition): ArgumentRestorer | undef
 }
 
 /** OpenAI refuses longer descriptions of tools. */
-const maxDescription = 1_024
+const maxHintedDescription = 1_024
 
 /** The definition that a caller sees, which may have another name and other metadata than the original, rewritten. */
 export function portableDefinition(shown: Definition, original: Definition): Definition {
@@ -30,10 +30,10 @@ export function portableDefinition(shown: Definition, original: Definition): Def
 }
 
 function shortenDescription(text: string): string {
-  if (text.length <= maxDescription) return text
-  const cut = text.slice(0, maxDescription - 1)
+  if (text.length <= maxHintedDescription) return text
+  const cut = text.slice(0, maxHintedDescription - 1)
   const end = cut.lastIndexOf(' ')
-  return `${(end > maxDescription / 2 ? cut.slice(0, end) : cut).toWellFormed()}…`
+  return `${(end > maxHintedDescription / 2 ? cut.slice(0, end) : cut).toWellFormed()}…`
 }
 
 /** A tool's name with the letters that all APIs accept, and the start that they accept. */

@@ -7,7 +7,7 @@ import type { ConnectionHandle, HandedConnection } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/duration.ts'
 import type { RpcPeer } from '../../lib/port-rpc.ts'
-import { createHandOver } from './hand-over.ts'
+import { createConnectionTransfer } from './connection-transfer.ts'
 import { broadcastTo, PrimaryServices } from './ipc-stores.ts'
 import {
   connectRpc,
@@ -112,7 +112,7 @@ class WorkerFleet {
     const handle = startWorker({
       ...{ number, of: workers, restarted: this.#restarted, port: this.#port, clock, log },
       methods: (name) => this.#methodsFor(() => handle, name),
-      handOver: async (to, connection) => {
+      transferConnection: async (to, connection) => {
         const owner = [...this.#handles].find(({ name }) => name === to)
         return owner?.connections.offer(to, connection) ?? false
       },
@@ -186,7 +186,7 @@ interface WorkerExit {
 interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omit<WorkerIdentity, 'name'> {
   methods(name: string): Omit<PrimaryMethods, 'listening'>
   /** Hands a connection to the worker with this name. Resolves with false if that has certainly not taken it. */
-  handOver(to: string, connection: HandedConnection): Promise<boolean>
+  transferConnection(to: string, connection: HandedConnection): Promise<boolean>
   /** Called with the port on which the worker listens. */
   bound(port: number): void
 }
@@ -221,11 +221,11 @@ export function detectHang(rpc: RpcPeer<Pick<WorkerMethods, 'ping'>>, clock: Clo
 }
 
 function startWorker(options: WorkerHandleOptions) {
-  const { number, of, restarted = false, methods, handOver, bound, clock, log } = options
+  const { number, of, restarted = false, methods, transferConnection, bound, clock, log } = options
   const name = randomBytes(6).toString('base64url')
   // Not on Windows, where it has not been tested.
-  const handsOver = process.platform !== 'win32'
-  const identity: WorkerIdentity = { name, number, of, restarted, handsOver, port: options.port }
+  const transfersConnections = process.platform !== 'win32'
+  const identity: WorkerIdentity = { name, number, of, restarted, transfersConnections, port: options.port }
   const worker = cluster.fork({ [workerVariable]: JSON.stringify(identity) })
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
@@ -236,8 +236,8 @@ function startWorker(options: WorkerHandleOptions) {
   worker.on('exit', trackConnections(worker.process))
   const kill = () => void worker.process.kill('SIGKILL')
   const port = workerPort(worker)
-  const connections = createHandOver(port, async (to, connection) => {
-    const gone = await handOver(to, connection)
+  const connections = createConnectionTransfer(port, async (to, connection) => {
+    const gone = await transferConnection(to, connection)
     connection.handle.close()
     return gone
   })

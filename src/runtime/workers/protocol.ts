@@ -20,7 +20,7 @@ export interface WorkerIdentity {
   /** Whether all workers had been running before this one was started. */
   readonly restarted?: boolean
   /** Whether the primary hands connections over. An older one does not. */
-  readonly handsOver?: boolean
+  readonly transfersConnections?: boolean
   /** Where the first worker listened. */
   readonly port?: number | undefined
 }

@@ -6,7 +6,7 @@ import type { Buckets, CacheLimits } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { defaultRpcTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createHandOver } from './hand-over.ts'
+import { createConnectionTransfer } from './connection-transfer.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
   connectRpc,
@@ -94,7 +94,7 @@ export class WorkerProcess {
       timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultRpcTimeoutMs),
     })
     let take = (_connection: HandedConnection) => false
-    const connections = createHandOver(this.#port, (_to, connection) => {
+    const connections = createConnectionTransfer(this.#port, (_to, connection) => {
       const isTaken = take(connection)
       if (!isTaken) connection.handle.close()
       return isTaken
@@ -102,7 +102,7 @@ export class WorkerProcess {
     void this.gone.then(() => connections.lost())
     const membership: IpcMembership = {
       ...ipcMembership(primary, secret, name),
-      ...(this.identity.handsOver && { handOver: connections.offer }),
+      ...(this.identity.transfersConnections && { transferConnection: connections.offer }),
       onConnection(listener) {
         take = listener
       },

@@ -93,18 +93,18 @@ export function createOwnerRouting(options: {
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
-      if (await handOver(replica)) return true
+      if (await transferConnection(replica)) return true
       const answered = await forwardRequest({ request, response, body, to: { address, replica }, membership, clock })
       if (!answered) streams.delete(response)
       return answered
     }
 
     /** Hands the connection to the session's worker, so that its next requests arrive there. */
-    async function handOver(replica: string): Promise<boolean> {
-      if (!membership.handOver || !(response instanceof BufferedResponse)) return false
+    async function transferConnection(replica: string): Promise<boolean> {
+      if (!membership.transferConnection || !(response instanceof BufferedResponse)) return false
       if (forwardedFrom(request, membership)) return false
-      return response.line.handOver(
-        (connection) => membership.handOver?.(replica, connection) ?? Promise.resolve(false),
+      return response.line.transferConnection(
+        (connection) => membership.transferConnection?.(replica, connection) ?? Promise.resolve(false),
       )
     }
   }

@@ -191,7 +191,7 @@ class FastConnection implements ResponseLine {
     else if (this.#held !== undefined) setImmediate(this.#goOn)
   }
 
-  async handOver(give: GiveConnection): Promise<boolean> {
+  async transferConnection(give: GiveConnection): Promise<boolean> {
     const socket = this.#socket as SocketWithHandle
     const { _handle: handle } = socket
     const bytes = this.#request

@@ -27,7 +27,7 @@ export interface ResponseLine {
    * Hands the connection with the unanswered request to another process. Resolves with false if it stays here; otherwise,
    * it looks as if the client has disconnected.
    */
-  handOver(give: GiveConnection): Promise<boolean>
+  transferConnection(give: GiveConnection): Promise<boolean>
 }
 
 /** Resolves with false if the other process has certainly not taken the connection. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { HandedConnection } from '../../core/cluster.ts'
 import type { RpcPort } from '../../lib/port-rpc.ts'
-import { createHandOver } from './hand-over.ts'
+import { createConnectionTransfer } from './connection-transfer.ts'
 
 const connection = (text = ''): HandedConnection => ({
   handle: { close() {}, readStart() {}, readStop() {} },
@@ -32,8 +32,8 @@ const refuse = () => false
 test('B10: a connection is handed over with its request, or refused', async () => {
   const { one, other } = channel()
   const taken: string[] = []
-  const { offer } = createHandOver(one, refuse)
-  createHandOver(other, (to, { bytes }) => taken.push(`${to} ${bytes}`) === 1)
+  const { offer } = createConnectionTransfer(one, refuse)
+  createConnectionTransfer(other, (to, { bytes }) => taken.push(`${to} ${bytes}`) === 1)
   expect(await offer('b', connection('POST'))).toBe(true)
   expect(await offer('b', connection('again'))).toBe(false)
   expect(taken).toEqual(['b POST', 'b again'])
@@ -41,8 +41,8 @@ test('B10: a connection is handed over with its request, or refused', async () =
 
 test('B10: a connection counts as taken if the other end dies without an answer, and as refused if it never got it', async () => {
   const { one, other, cut } = channel()
-  const { offer, lost } = createHandOver(one, refuse)
-  createHandOver(other, () => new Promise(() => {}))
+  const { offer, lost } = createConnectionTransfer(one, refuse)
+  createConnectionTransfer(other, () => new Promise(() => {}))
   const unanswered = offer('b', connection())
   cut()
   expect(await offer('b', connection())).toBe(false)
@@ -52,9 +52,9 @@ test('B10: a connection counts as taken if the other end dies without an answer,
 
 test('B10: at most four connections are on their way', async () => {
   const { one, other } = channel()
-  const { offer } = createHandOver(one, refuse)
+  const { offer } = createConnectionTransfer(one, refuse)
   const answers: ((isTaken: boolean) => void)[] = []
-  createHandOver(other, () => new Promise((resolve) => answers.push(resolve)))
+  createConnectionTransfer(other, () => new Promise((resolve) => answers.push(resolve)))
   const offers = Array.from({ length: 5 }, () => offer('b', connection()))
   expect(await offers[4]).toBe(false)
   for (const answer of answers) answer(true)

@@ -13,7 +13,7 @@ const requestTo = (port: number) =>
   ].join('\r\n')
 
 /** A worker that offers connections to another one, which answers what is forwarded. */
-async function openWorker(handOver: (replica: string, connection: HandedConnection) => Promise<boolean>) {
+async function openWorker(transferConnection: (replica: string, connection: HandedConnection) => Promise<boolean>) {
   const open = new AsyncDisposableStack()
   const forwarded: string[] = []
   const owner = createServer(async (request, response) => {
@@ -24,7 +24,13 @@ async function openWorker(handOver: (replica: string, connection: HandedConnecti
   open.defer(() => void owner.close().closeAllConnections())
   const address = `http://127.0.0.1:${(owner.address() as AddressInfo).port}`
   const addressOf = (replica: string) => (replica === 'owner' ? address : undefined)
-  const membership = { self: 'self', addressOf, handOver, sign: (note: string) => note, verify: () => undefined }
+  const membership = {
+    self: 'self',
+    addressOf,
+    transferConnection,
+    sign: (note: string) => note,
+    verify: () => undefined,
+  }
   const { server } = open.use(await openTestServer({ membership: membership as unknown as Membership }))
   const socket = connect(server.port, '127.0.0.1').on('error', () => {})
   open.defer(() => void socket.destroy())

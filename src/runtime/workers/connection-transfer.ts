@@ -6,7 +6,7 @@ import type { RpcPort } from '../../lib/port-rpc.ts'
 // members are a wire format.
 
 interface OfferMessage {
-  readonly handOver: number
+  readonly transferConnection: number
   /** The worker that gets the connection. */
   readonly to: string
   readonly bytes: Buffer
@@ -18,9 +18,9 @@ interface ReplyMessage {
 }
 
 /** Offers without an answer. Node transmits handles one by one, and all later messages of a channel wait for them. */
-const maxHandOvers = 4
+const maxTransfers = 4
 
-export interface HandOver {
+export interface ConnectionTransfer {
   /** Resolves with false if nobody has taken the connection. The handle stays open in this process in any case. */
   offer(to: string, connection: HandedConnection): Promise<boolean>
   /** To be called when the other end is gone: it may have taken what it has not answered. */
@@ -28,10 +28,10 @@ export interface HandOver {
 }
 
 /** Both ends call this function. `receive` gets the offered connections, and resolves with false to refuse one. */
-export function createHandOver(
+export function createConnectionTransfer(
   port: RpcPort,
   receive: (to: string, connection: HandedConnection) => boolean | Promise<boolean>,
-): HandOver {
+): ConnectionTransfer {
   const offers = new Map<number, (gone: boolean) => void>()
   let lastId = 0
 
@@ -41,17 +41,17 @@ export function createHandOver(
       offers.delete(message.handedOver)
     } else if (isOffer(message)) {
       const gone = handle && (await receive(message.to, { handle: handle as ConnectionHandle, bytes: message.bytes }))
-      port.send({ handedOver: message.handOver, gone: Boolean(gone) } satisfies ReplyMessage)
+      port.send({ handedOver: message.transferConnection, gone: Boolean(gone) } satisfies ReplyMessage)
     }
   })
 
   return {
     offer(to, { handle, bytes }) {
-      if (offers.size >= maxHandOvers) return Promise.resolve(false)
+      if (offers.size >= maxTransfers) return Promise.resolve(false)
       const id = ++lastId
       const { promise, resolve } = Promise.withResolvers<boolean>()
       offers.set(id, resolve)
-      if (port.send({ handOver: id, to, bytes } satisfies OfferMessage, handle)) return promise
+      if (port.send({ transferConnection: id, to, bytes } satisfies OfferMessage, handle)) return promise
       offers.delete(id)
       return Promise.resolve(false)
     },
@@ -64,4 +64,5 @@ export function createHandOver(
 
 const isReply = (value: unknown): value is ReplyMessage => isRecord(value) && typeof value.handedOver === 'number'
 
-const isOffer = (value: unknown): value is OfferMessage => isRecord(value) && typeof value.handOver === 'number'
+const isOffer = (value: unknown): value is OfferMessage =>
+  isRecord(value) && typeof value.transferConnection === 'number'
