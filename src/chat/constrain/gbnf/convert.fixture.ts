@@ -280,4 +280,92 @@ export const rows: readonly Sequence[] = [
     takes: ['{}', '{"next":{"next":{"all":[{}]}}}', '{"all":[{"all":[{},{}]}]}'],
     refuses: ['{"next":1}', '{"all":[1]}'],
   },
+  {
+    what: 'if, then, else',
+    schema: object(
+      { a: { type: 'integer' }, b: { type: 'null' } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+      { if: { properties: { a: { maximum: 5 } } }, then: { required: ['a'] }, else: { required: ['b'] } },
+    ),
+    takes: ['{"a":5}', '{"a":6,"b":null}'],
+    refuses: ['{}', '{"a":6}', '{"b":null}'],
+  },
+  {
+    what: 'dependentRequired, dependencies',
+    schema: object(
+      { a: { type: 'null' }, b: { type: 'null' }, c: { type: 'null' } },
+      { dependentRequired: { a: ['b'] }, dependencies: { c: { required: ['a'] } } },
+    ),
+    takes: ['{}', '{"b":null}', '{"a":null,"b":null,"c":null}'],
+    refuses: ['{"a":null}', '{"b":null,"c":null}'],
+  },
+  {
+    what: 'not',
+    schema: { type: ['integer', 'string'], not: { enum: [3, 'a', 'bc'] } },
+    takes: ['2', '4', '"b"', '"ab"', '""'],
+    refuses: ['3', '"a"', '"bc"'],
+  },
+  {
+    what: 'not beside overlapping branches',
+    schema: { not: { type: 'string' }, oneOf: [{ type: 'boolean' }, { properties: { a: {} } }] },
+    takes: ['{"a":1}'],
+    refuses: ['true', '"a"'],
+  },
+  {
+    what: 'not of members',
+    schema: object({ a: { type: 'null' }, b: { type: 'null' } }, { not: { required: ['a', 'b'] } }),
+    takes: ['{}', '{"a":null}', '{"b":null}'],
+    refuses: ['{"a":null,"b":null}'],
+  },
+  {
+    what: 'oneOf whose branches overlap',
+    schema: object(
+      { a: { type: 'null' }, b: { type: 'null' }, c: { type: 'null' } },
+      { oneOf: [{ required: ['a'] }, { required: ['b'] }, { required: ['c'] }] },
+    ),
+    takes: ['{"a":null}', '{"b":null}', '{"c":null}'],
+    refuses: ['{}', '{"a":null,"b":null}', '{"a":null,"b":null,"c":null}'],
+  },
+  {
+    what: 'oneOf of lengths and patterns',
+    schema: { type: 'string', oneOf: [{ pattern: '^a' }, { pattern: 'b$' }] },
+    takes: ['"a"', '"b"', '"ax"', '"xb"'],
+    refuses: ['"ab"', '"axb"', '"x"'],
+  },
+  {
+    what: 'several patterns, and a lookahead',
+    schema: { type: 'string', pattern: '^(?!x)[a-z]+$', allOf: [{ pattern: 'b' }], maxLength: 9 },
+    takes: ['"b"', '"abc"'],
+    refuses: ['"xb"', '"ac"', '"B"'],
+  },
+  {
+    what: 'pattern and format',
+    schema: { type: 'string', pattern: '^2026-', format: 'date' },
+    takes: ['"2026-02-28"'],
+    refuses: ['"2025-02-28"', '"2026-"'],
+  },
+  {
+    what: 'pattern of several parts and minLength',
+    schema: { type: 'string', pattern: '^a*b*$', minLength: 2 },
+    takes: ['"aa"', '"ab"', '"bb"', '"aabb"'],
+    refuses: ['""', '"a"', '"ba"'],
+  },
+  {
+    what: 'patternProperties beside others',
+    schema: object(
+      { xa: { minimum: 5 }, b: { type: 'null' } },
+      {
+        patternProperties: { '^x': { type: 'integer' }, y$: { maximum: 9 } },
+        additionalProperties: { type: 'string' },
+      },
+    ),
+    takes: ['{"xa":5,"b":null,"x":1,"xy":9,"ay":3,"c":"s"}'],
+    refuses: ['{"xa":4}', '{"x":"s"}', '{"xy":10}', '{"c":1}', '{"b":"s"}'],
+  },
+  {
+    what: 'enum beside pattern',
+    schema: { type: 'string', enum: ['ab', 'cd'], pattern: '^a' },
+    takes: ['"ab"'],
+    refuses: ['"cd"'],
+  },
 ]
