@@ -1,8 +1,11 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { adminRoutes, type RouteParts } from '../../../src/admin/routes.ts'
 import { notFound, resultText, serveBareHttp } from '../../fixtures/bare-server.ts'
 import { connect } from '../../fixtures/clients.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { introduction } from '../../fixtures/line-server.ts'
 import { alive } from '../../fixtures/processes.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
@@ -27,22 +30,33 @@ const config = {
 }
 
 let gateway: LocalToolway
+let folder: Folder
 let ask: ReturnType<typeof asking>
 beforeAll(async () => {
-  gateway = await startToolway(config)
+  folder = await temporaryFolder()
+  const skill = join(folder.path, 'greet')
+  await mkdir(skill)
+  await writeFile(join(skill, 'SKILL.md'), '---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n')
+  gateway = await startToolway({ ...config, skills: { folders: [folder.path] } })
   ask = asking(originOf(gateway), gateway.token)
   await using client = await connect('v1', { endpoint: gateway })
   await client.listTools()
   await client.callTool('probe__echo', { message: 'hello' })
 })
-afterAll(() => gateway[Symbol.asyncDispose]())
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
 
 const processOf = async (name: string) => (await ask(`servers/${name}`)).json.process
 
 describe('G10: what an operator sees', () => {
   test('every answer of the real gateway fits its schema', async () => {
     const { call } = (await ask('tools/probe__echo/call', { body: { arguments: { message: 'x' } } })).json
-    const targets: Record<string, string> = { servers: 'probe', tools: 'probe__echo', pins: 'probe.echo', calls: call }
+    const targets: Record<string, string> = {
+      ...{ servers: 'probe', tools: 'probe__echo', pins: 'probe.echo', calls: call },
+      skills: encodeURIComponent('skill://skills/greet/SKILL.md'),
+    }
     const queries: Record<string, string> = { search: '?q=echo', stats: '?by=tool', why: '?agent=dev&tool=probe.echo' }
     // No registry is configured.
     const without = ['openapi.json', 'config/registry']
@@ -61,7 +75,7 @@ describe('G10: what an operator sees', () => {
 
   test('the overview counts servers, tools, calls and what tools cost a context', async () => {
     const { json } = await ask('overview')
-    expect(json.servers).toMatchObject({ healthy: 3, disabled: 1 })
+    expect(json.servers).toMatchObject({ healthy: 4, disabled: 1 })
     expect(json.tools).toBeGreaterThan(20)
     expect(json.calls.calls).toBeGreaterThan(0)
     expect(json.tokens.direct).toBeGreaterThan(1_000)
@@ -307,7 +321,8 @@ describe('G8, G10: the configuration', () => {
     const dev = { ...config.agents.dev, perMinute: 5 }
     const { everything, ...others } = config.mcpServers
     const probe = { ...others.probe, env: { PROBE_TOKEN: 'another-secret-value' } }
-    await gateway.rewrite({ ...config, mcpServers: { ...others, probe }, agents: { ...config.agents, dev } })
+    const skills = { folders: [folder.path] }
+    await gateway.rewrite({ ...config, skills, mcpServers: { ...others, probe }, agents: { ...config.agents, dev } })
     const changed = (await ask('config/reload', { method: 'POST' })).json
     expect(changed).toMatchObject({ ok: true, error: null })
     expect(changed.changes.toSorted()).toEqual([
@@ -317,7 +332,7 @@ describe('G8, G10: the configuration', () => {
     ])
     expect((await ask('servers/everything')).status).toBe(404)
 
-    await gateway.rewrite({ ...config, limits: { perMinute: 'many' } })
+    await gateway.rewrite({ ...config, skills, limits: { perMinute: 'many' } })
     const wrong = (await ask('config/reload', { method: 'POST' })).json
     expect(wrong).toMatchObject({ ok: false, changes: [], error: expect.stringContaining('limits.perMinute') })
     const { reload, history } = (await ask('config')).json

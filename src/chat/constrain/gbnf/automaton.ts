@@ -11,7 +11,7 @@ export type PatternNode =
 
 /** Matches nothing at all, as opposed to the empty string. */
 const nothing: PatternNode = { kind: 'choice', parts: [] }
-const empty: PatternNode = { kind: 'row', parts: [] }
+const emptyText: PatternNode = { kind: 'row', parts: [] }
 
 export const anyCharacters = {
   kind: 'repeat',
@@ -22,7 +22,7 @@ export const anyCharacters = {
 
 const anyText = JSON.stringify(anyCharacters)
 
-const isNothing = (node: PatternNode): boolean => node.kind === 'choice' && node.parts.length === 0
+const isEmptyLanguage = (node: PatternNode): boolean => node.kind === 'choice' && node.parts.length === 0
 
 function matchesEmpty(node: PatternNode): boolean {
   if (node.kind === 'choice') return node.parts.some(matchesEmpty)
@@ -31,13 +31,13 @@ function matchesEmpty(node: PatternNode): boolean {
   return node.kind === 'not' ? !matchesEmpty(node.inner) : node.kind !== 'sign'
 }
 
-function rowOf(parts: readonly PatternNode[]): PatternNode {
+function sequenceOf(parts: readonly PatternNode[]): PatternNode {
   const flat = parts.flatMap((part) => (part.kind === 'row' ? part.parts : [part]))
-  if (flat.some(isNothing)) return nothing
+  if (flat.some(isEmptyLanguage)) return nothing
   return flat.length === 1 ? (flat[0] as PatternNode) : { kind: 'row', parts: flat }
 }
 
-function setOf(kind: 'choice' | 'and', parts: readonly PatternNode[]): PatternNode {
+function characterSet(kind: 'choice' | 'and', parts: readonly PatternNode[]): PatternNode {
   const different = new Map<string, PatternNode>()
   for (const part of parts.flatMap((one) => (one.kind === kind ? one.parts : [one])))
     different.set(JSON.stringify(part), part)
@@ -45,7 +45,7 @@ function setOf(kind: 'choice' | 'and', parts: readonly PatternNode[]): PatternNo
   if (kind === 'and') different.delete(anyText)
   if (kind === 'and' && different.size === 0) return anyCharacters
   const kept = [...different].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, part]) => part)
-  if (kind === 'and' && kept.some(isNothing)) return nothing
+  if (kind === 'and' && kept.some(isEmptyLanguage)) return nothing
   return kept.length === 1 ? (kept[0] as PatternNode) : { kind, parts: kept }
 }
 
@@ -53,27 +53,27 @@ function setOf(kind: 'choice' | 'and', parts: readonly PatternNode[]): PatternNo
 function derive(node: PatternNode, point: number): PatternNode {
   switch (node.kind) {
     case 'sign':
-      return isWithin(node.ranges, point) ? empty : nothing
+      return hasCodePoint(node.ranges, point) ? emptyText : nothing
     case 'row': {
       const [first, ...rest] = node.parts
       if (!first) return nothing
-      const others = rowOf(rest)
-      const after = rowOf([derive(first, point), others])
-      return matchesEmpty(first) ? setOf('choice', [after, derive(others, point)]) : after
+      const others = sequenceOf(rest)
+      const after = sequenceOf([derive(first, point), others])
+      return matchesEmpty(first) ? characterSet('choice', [after, derive(others, point)]) : after
     }
     case 'choice':
     case 'and':
-      return setOf(
+      return characterSet(
         node.kind,
         node.parts.map((part) => derive(part, point)),
       )
     case 'repeat': {
       const left = { ...node, min: Math.max(0, node.min - 1), max: node.max - 1 }
-      return rowOf([derive(node.inner, point), left.max === 0 ? empty : left])
+      return sequenceOf([derive(node.inner, point), left.max === 0 ? emptyText : left])
     }
     case 'not': {
       const inner = derive(node.inner, point)
-      return isNothing(inner) ? anyCharacters : { kind: 'not', inner }
+      return isEmptyLanguage(inner) ? anyCharacters : { kind: 'not', inner }
     }
     default:
       return nothing
@@ -97,18 +97,18 @@ function alphabetOf(pattern: PatternNode): readonly (readonly CodePointRange[])[
   const starts = [...new Set([0, ...bounds])].filter((point) => point <= 0x10ffff).toSorted((one, other) => one - other)
   const groups = Map.groupBy(
     starts.map((from, index): CodePointRange => [from, (starts[index + 1] ?? 0x110000) - 1]),
-    ([from]) => [...signs.values()].map((ranges) => Number(isWithin(ranges, from))).join(''),
+    ([from]) => [...signs.values()].map((ranges) => Number(hasCodePoint(ranges, from))).join(''),
   )
   return [...groups.values()]
 }
 
-const isWithin = (ranges: readonly CodePointRange[], point: number): boolean =>
+const hasCodePoint = (ranges: readonly CodePointRange[], point: number): boolean =>
   ranges.some(([from, to]) => from <= point && point <= to)
 
 /** Transitions by source and target; numbers are states, 0 is the start and -1 the end. */
 type Edges = Map<number, Map<number, PatternNode>>
 
-const maxStates = 400
+const maxAutomatonStates = 400
 
 function automatonOf(pattern: PatternNode, budget: WorkBudget, at: string): Edges {
   const alphabet = alphabetOf(pattern)
@@ -121,17 +121,17 @@ function automatonOf(pattern: PatternNode, budget: WorkBudget, at: string): Edge
     for (const group of alphabet) {
       budget.spend(10 + work / 2, at)
       const next = derive(state, group[0]?.[0] as number)
-      if (isNothing(next)) continue
+      if (isEmptyLanguage(next)) continue
       const key = JSON.stringify(next)
       const target = numbers.get(key) ?? states.push(next) - 1
-      if (target > maxStates) throw new CannotExpress(at, 'pattern', 'is too complex')
+      if (target > maxAutomatonStates) throw new CannotExpress(at, 'pattern', 'is too complex')
       numbers.set(key, target)
       ranges.set(target, [...(ranges.get(target) ?? []), ...group])
     }
     const row = new Map<number, PatternNode>(
       [...ranges].map(([target, list]) => [target, { kind: 'sign', ranges: complement(complement(list)) }]),
     )
-    edges.set(number, matchesEmpty(state) ? row.set(-1, empty) : row)
+    edges.set(number, matchesEmpty(state) ? row.set(-1, emptyText) : row)
   }
   return edges
 }
@@ -142,7 +142,7 @@ const maxSize = 3_000
 /** The same language without `and` and `not`; `undefined` if it is empty. */
 export function plainPattern(pattern: PatternNode, budget: WorkBudget, at: string): PatternNode | undefined {
   const edges = automatonOf(pattern, budget, at)
-  edges.set(-2, new Map([[0, empty]]))
+  edges.set(-2, new Map([[0, emptyText]]))
   const sources = new Map<number, Set<number>>()
   for (const [from, row] of edges) {
     for (const to of row.keys()) sources.set(to, (sources.get(to) ?? new Set()).add(from))
@@ -172,7 +172,7 @@ export function plainPattern(pattern: PatternNode, budget: WorkBudget, at: strin
       row?.delete(state)
       if (from === state || !row || !first) continue
       for (const [to, last] of others) {
-        const path = rowOf([first, ...loops, last])
+        const path = sequenceOf([first, ...loops, last])
         const known = row.get(to)
         const whole: PatternNode = known ? { kind: 'choice', parts: [known, path] } : path
         sizes.set(whole, sizeOf(known) + sizeOf(first) + sizeOf(loop) + sizeOf(last))

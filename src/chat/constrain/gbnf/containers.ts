@@ -239,13 +239,13 @@ const additionalMember: Conversion = (context, schema, at, level) => {
 }
 
 /** Maximum number of `patternProperties`. A name may match any subset of them. */
-const maxPatterns = 5
+const maxNamePatterns = 5
 
 /** Members whose names match patterns, and all other members if the schema asks for them. */
 const patternPairs: Conversion = (context, schema, at, level) => {
   const { additionalProperties } = schema
   const patterns = patternsOf(schema, at)
-  if (patterns.length > maxPatterns) throw new CannotExpress(at, 'patternProperties', 'has too many patterns')
+  if (patterns.length > maxNamePatterns) throw new CannotExpress(at, 'patternProperties', 'has too many patterns')
   const rules = hasRuleForNames(context, schema, at) ? [ruleForNames(context, schema, at)] : []
   const names = namedMembers(context, schema, at).map(([name]) => name)
   const pairs = Array.from({ length: 2 ** patterns.length }, (_, subset) => {
@@ -262,7 +262,7 @@ const patternPairs: Conversion = (context, schema, at, level) => {
     if (!value) return undefined
     const required = [...inside.map(({ pattern }) => pattern), ...rules]
     const taken = names.filter((name) => required.every((pattern) => matchesPattern(pattern, name)))
-    const forbidden = [...outside.map(({ pattern }) => pattern), ...taken.map(namePattern)]
+    const forbidden = [...outside.map(({ pattern }) => pattern), ...taken.map(memberNamePattern)]
     const all = [...required, ...forbidden.map((inner): PatternNode => ({ kind: 'not', inner }))]
     const whole: PatternNode = all.length === 1 ? (all[0] as PatternNode) : { kind: 'and', parts: all }
     const key = patternString(context, whole, { min: 0, max: maxKeyCharacters }, at)
@@ -271,7 +271,7 @@ const patternPairs: Conversion = (context, schema, at, level) => {
   return anyOf(...pairs)
 }
 
-const namePattern = (name: string): PatternNode => ({
+const memberNamePattern = (name: string): PatternNode => ({
   kind: 'row',
   parts: [...name].map((sign) => ({ kind: 'sign', ranges: rangesOf(sign) })),
 })

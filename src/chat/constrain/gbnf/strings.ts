@@ -152,14 +152,15 @@ function anchorPattern(node: PatternNode, at: string): PatternNode {
     return rowOf(...before, ...head, both)
   }
   // A search for something anchored, as in combined patterns.
-  if (before.length === 0 && head.length === 1 && isAnything(head[0])) return anchorPattern(rowOf(anchor, ...tail), at)
+  if (before.length === 0 && head.length === 1 && matchesAnyText(head[0]))
+    return anchorPattern(rowOf(anchor, ...tail), at)
   if (anchor.kind !== 'choice' || inner.slice(place + 1).some(hasAnchor))
     throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
   const whole = anchor.parts.map((option) => rowOf(...parts.slice(0, parts.indexOf(anchor)), option, ...tail))
   return anchorPattern({ ...anchor, parts: whole }, at)
 }
 
-const isAnything = (node: unknown): boolean => JSON.stringify(node) === JSON.stringify(anyCharacters)
+const matchesAnyText = (node: unknown): boolean => JSON.stringify(node) === JSON.stringify(anyCharacters)
 
 function hasAnchor(node: PatternNode): boolean {
   if (node.kind === 'start' || node.kind === 'end' || node.kind === 'look') return true
