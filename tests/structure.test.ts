@@ -3,7 +3,7 @@ import { readStructure } from '../tooling/structure.ts'
 
 /** What the source has now. A change may make a figure smaller, and then the limit with it, never larger. */
 const limits = {
-  lines: 102_500,
+  lines: 102_000,
   files: 625,
   functionsOver80: 5,
   functionsOver120: 0,

@@ -98,7 +98,7 @@ export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   function flatten(schema: JsonSchemaObject, at: string, hops: number): AnySchema {
     if (hops > maxReferenceHops) throw new CannotExpress(at, '$ref', 'is circular')
     const { $ref, allOf, ...own } = schema
-    let flat: AnySchema = withModernBounds(own)
+    let flat: AnySchema = own
     if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)
     for (const [index, part] of schemasIn(allOf).entries())
       flat = joined(flat, part, pointerStep(at, 'allOf', index), hops)
@@ -113,17 +113,6 @@ export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   }
 }
 
-/** Replaces `exclusiveMinimum: true` beside `minimum`, the form of older drafts, so that bounds can be compared. */
-function withModernBounds(schema: JsonSchemaObject): JsonSchemaObject {
-  let modern = schema
-  for (const side of ['inimum', 'aximum']) {
-    const { [`m${side}`]: bound, [`exclusiveM${side}`]: exclusive, ...rest } = modern
-    if (exclusive === true && bound !== undefined) modern = { ...rest, [`exclusiveM${side}`]: bound }
-    else if (typeof exclusive === 'boolean') modern = bound === undefined ? rest : { ...rest, [`m${side}`]: bound }
-  }
-  return modern
-}
-
 type Combine = (one: unknown, other: unknown) => unknown
 
 const larger: Combine = (one, other) => Math.max(Number(one), Number(other))
@@ -135,19 +124,13 @@ const combinableKeywords: Readonly<Record<string, Combine>> = {
   ...forKeywords(smaller, 'maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'),
   uniqueItems: (one, other) => one === true || other === true,
   required: (one, other) => [...new Set([...strings(one), ...strings(other)])],
-  not: (one, other) => ({ anyOf: [one, other] }),
-  pattern: (one, other) => (one === other ? one : `^(?=[^]*(?:${one}))[^]*(?:${other})`),
   propertyNames: (one, other) => ({ allOf: [one, other] }),
   unevaluatedProperties: (one, other) => one !== false && other !== false,
   ...forKeywords((one) => one, '$defs', 'definitions', ...annotationKeywords),
 }
 
 /** Keywords for which two different values cannot be combined, such as two patterns. */
-const uncombinable = new Set(
-  'format multipleOf patternProperties contains if then else dependencies dependentSchemas dependentRequired'.split(
-    ' ',
-  ),
-)
+const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
 export const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 

@@ -56,10 +56,6 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 }
 
-/** The type of the values that a keyword constrains; `undefined` if it constrains all. */
-export const typeOfKeyword = (keyword: string): JsonType | undefined =>
-  allTypes.find((type) => keywordsOf[type]?.includes(keyword))
-
 /**
  * The types that a schema allows; `undefined` if it does not restrict them. Without `type`, keywords such as
  * `properties` imply a type, although the standard would also allow other types.

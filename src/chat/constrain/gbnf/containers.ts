@@ -11,7 +11,6 @@ import {
   schemasIn,
   strings,
 } from '../schema.ts'
-import { matchesPattern, type PatternNode } from './automaton.ts'
 import {
   anyOf,
   charSet,
@@ -21,7 +20,6 @@ import {
   literal,
   maybe,
   noText,
-  rangesOf,
   rawRanges,
   sequence,
   times,
@@ -34,7 +32,7 @@ import {
   maxKeyCharacters,
   maxUnrolledItems,
 } from './rules.ts'
-import { anchoredPattern, patternString, stringPattern } from './strings.ts'
+import { patternString } from './strings.ts'
 
 /** The arrays that a schema allows. With `prefixItems`, each listed position must be filled. */
 export const arrayExpression: Conversion = (context, schema, at, level) => {
@@ -166,7 +164,9 @@ const colon = sequence(literal(':'), maybe(literal(' ')))
 /** Objects with named members in schema order; other members only if the schema mentions them or names none. */
 export const objectExpression: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
-  const named = namedMembers(context, schema, at)
+  const named = namedMembers(schema)
+  if (named.length > 0 && hasRuleForNames(schema))
+    throw new CannotExpress(at, 'propertyNames', 'cannot be combined with named properties')
   const parts: SequencePart[] = []
   for (const [name, member] of named) {
     const value = context.convert(member, pointerStep(at, 'properties', name), level)
@@ -188,126 +188,54 @@ export const objectExpression: Conversion = (context, schema, at, level) => {
 }
 
 /** Named members, including names that appear only in `required` or in an enum of `propertyNames`. */
-function namedMembers(context: GrammarContext, schema: JsonSchemaObject, at: string) {
+function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, AnySchema])[] {
   const named = new Map(schemaEntries(schema.properties))
   const others = isSchema(schema.additionalProperties) ? schema.additionalProperties : true
-  const listed = listedNames(context, schema, at)
-  const names = new Set([...named.keys(), ...strings(listed), ...strings(schema.required)])
-  if (names.size === 0) return []
-  const patterns = patternsOf(schema, at)
-  const rule = hasRuleForNames(context, schema, at) ? ruleForNames(context, schema, at) : undefined
-  return [...names].map((name): [string, AnySchema] => {
-    if ((listed && !listed.includes(name)) || (rule && !matchesPattern(rule, name))) return [name, false]
-    const all = patterns.filter(({ pattern }) => matchesPattern(pattern, name)).map(({ value }) => value)
-    const own = named.get(name) ?? (all.length > 0 ? true : others)
-    return [name, all.length > 0 ? allOf([own, ...all]) : own]
-  })
+  const listed = isRecord(schema.propertyNames) ? listedValues(schema.propertyNames) : undefined
+  for (const name of [...strings(listed), ...strings(schema.required)]) if (!named.has(name)) named.set(name, others)
+  return [...named].map(([name, member]) => [name, !listed || listed.includes(name) ? member : false])
 }
-
-/** A schema for what matches all of these. */
-function allOf(schemas: readonly AnySchema[]): AnySchema {
-  if (schemas.includes(false)) return false
-  const strict = schemas.filter((one) => one !== true)
-  return strict.length > 1 ? { allOf: strict } : (strict[0] ?? true)
-}
-
-const patternsOf = (schema: JsonSchemaObject, at: string) =>
-  schemaEntries(schema.patternProperties).map(([source, value]) => {
-    const place = pointerStep(at, 'patternProperties', source)
-    return { pattern: anchoredPattern(source, place), value, place }
-  })
 
 /** A member that the schema does not name. */
 const additionalMember: Conversion = (context, schema, at, level) => {
-  const { additionalProperties, unevaluatedProperties, properties } = schema
-  if (listedNames(context, schema, at)) return undefined
-  const patterns = patternsOf(schema, at)
-  const isForbidden = ([, value]: readonly [string, AnySchema]) => value === false
+  const { additionalProperties, unevaluatedProperties, propertyNames } = schema
+  if (schemaEntries(schema.patternProperties).length > 0) return patternPair(context, schema, at, level)
+  if (isRecord(propertyNames) && listedValues(propertyNames)) return undefined
   const isOpen =
-    unevaluatedProperties !== false &&
-    patterns.length === 0 &&
-    (properties === undefined ||
-      (schemaEntries(properties).length > 0 && schemaEntries(properties).every(isForbidden))) &&
-    strings(schema.required).length === 0
+    unevaluatedProperties !== false && schema.properties === undefined && strings(schema.required).length === 0
   const others = isSchema(additionalProperties) ? additionalProperties : isOpen
-  const names = namedMembers(context, schema, at).map(([name]) => name)
-  const hasRule = hasRuleForNames(context, schema, at)
-  if (patterns.length > 0 || (hasRule && names.length > 0)) return patternPairs(context, schema, at, level)
   const value = context.convert(others, pointerStep(at, 'additionalProperties'), level)
-  const key = value && (hasRule ? ruledKeys(context, schema, at, level) : otherThan(context, names))
+  const key = value && additionalKeys(context, schema, at, level)
   return key && pairOf(context, key, value)
 }
 
-/** Maximum number of `patternProperties`. A name may match any subset of them. */
-const maxNamePatterns = 5
-
-/** Members whose names match patterns, and all other members if the schema asks for them. */
-const patternPairs: Conversion = (context, schema, at, level) => {
-  const { additionalProperties } = schema
-  const patterns = patternsOf(schema, at)
-  if (patterns.length > maxNamePatterns) throw new CannotExpress(at, 'patternProperties', 'has too many patterns')
-  const rules = hasRuleForNames(context, schema, at) ? [ruleForNames(context, schema, at)] : []
-  const names = namedMembers(context, schema, at).map(([name]) => name)
-  const pairs = Array.from({ length: 2 ** patterns.length }, (_, subset) => {
-    const [inside, outside] = [patterns.filter(isInside), patterns.filter((one, index) => !isInside(one, index))]
-    function isInside(_pattern: unknown, index: number): boolean {
-      return ((subset >> index) & 1) === 1
-    }
-    const others = isSchema(additionalProperties) ? additionalProperties : false
-    const value = context.convert(
-      inside.length > 0 ? allOf(inside.map((one) => one.value)) : others,
-      inside[0]?.place ?? pointerStep(at, 'additionalProperties'),
-      level,
-    )
-    if (!value) return undefined
-    const required = [...inside.map(({ pattern }) => pattern), ...rules]
-    const taken = names.filter((name) => required.every((pattern) => matchesPattern(pattern, name)))
-    const forbidden = [...outside.map(({ pattern }) => pattern), ...taken.map(memberNamePattern)]
-    const all = [...required, ...forbidden.map((inner): PatternNode => ({ kind: 'not', inner }))]
-    const whole: PatternNode = all.length === 1 ? (all[0] as PatternNode) : { kind: 'and', parts: all }
-    const key = patternString(context, whole, { min: 0, max: maxKeyCharacters }, at)
-    return key && pairOf(context, context.rules.define('key', key), value)
-  })
-  return anyOf(...pairs)
+const patternPair: Conversion = (context, schema, at, level) => {
+  const [only, ...others] = schemaEntries(schema.patternProperties)
+  const alone =
+    others.length === 0 && schemaEntries(schema.properties).length === 0 && schema.propertyNames === undefined
+  if (!only || !alone || strings(schema.required).length > 0) {
+    throw new CannotExpress(at, 'patternProperties', 'cannot be combined with other members')
+  }
+  const place = pointerStep(at, 'patternProperties', only[0])
+  const value = context.convert(only[1], place, level)
+  const key = value && patternString(only[0], { min: 0, max: maxKeyCharacters }, place)
+  return key && pairOf(context, context.rules.define('key', key), value)
 }
-
-const memberNamePattern = (name: string): PatternNode => ({
-  kind: 'row',
-  parts: [...name].map((sign) => ({ kind: 'sign', ranges: rangesOf(sign) })),
-})
 
 const pairOf = (context: GrammarContext, key: Expression, value: Expression): Expression =>
   context.rules.define('pair', sequence(key, colon, context.rules.define('value', value)))
 
 /** Names for additional members, as JSON strings. */
-const ruledKeys: Conversion = (context, schema, at, level) =>
-  context.convert({ ...namesSchema(context, schema, at), type: 'string' }, pointerStep(at, 'propertyNames'), level)
-
-/** The schema for names, without references. */
-const namesSchema = (context: GrammarContext, { propertyNames }: JsonSchemaObject, at: string): JsonSchemaObject => {
-  const flat = isRecord(propertyNames)
-    ? context.flatten(propertyNames, pointerStep(at, 'propertyNames'))
-    : propertyNames
-  return isRecord(flat) ? flat : flat === false ? { enum: [] } : {}
+const additionalKeys: Conversion = (context, schema, at, level) => {
+  if (!hasRuleForNames(schema)) return otherThan(context, new Map(schemaEntries(schema.properties)).keys())
+  const names = { type: 'string', ...(schema.propertyNames as JsonSchemaObject) }
+  return context.convert(names, pointerStep(at, 'propertyNames'), level)
 }
-
-const listedNames = (context: GrammarContext, schema: JsonSchemaObject, at: string) =>
-  listedValues(namesSchema(context, schema, at))
 
 /** Whether `propertyNames` restricts the names with anything other than an enum. */
-const hasRuleForNames = (context: GrammarContext, schema: JsonSchemaObject, at: string): boolean =>
-  !hasOnly(namesSchema(context, schema, at), 'type', 'enum', 'const')
-
-/** The pattern that `propertyNames` requires. */
-function ruleForNames(context: GrammarContext, schema: JsonSchemaObject, at: string): PatternNode {
-  const names = namesSchema(context, schema, at)
-  const pattern = hasOnly(names, 'type', 'pattern') ? stringPattern(names, pointerStep(at, 'propertyNames')) : undefined
-  return pattern ?? refuseNames(at)
-}
-
-function refuseNames(at: string): never {
-  throw new CannotExpress(at, 'propertyNames', 'cannot be combined with other members')
-}
+const hasRuleForNames = ({ propertyNames }: JsonSchemaObject): boolean =>
+  propertyNames === false ||
+  (isRecord(propertyNames) && !hasOnly(propertyNames, 'type') && !listedValues(propertyNames))
 
 interface Branch {
   readonly branches: Map<string, Branch>

@@ -26,13 +26,10 @@ import {
   schemasIn,
   schemaTypes,
   strings,
-  typeOfKeyword,
   undefinedType,
 } from '../schema.ts'
-import { matchesPattern, plainPattern } from './automaton.ts'
 import { arrayExpression, objectExpression, sequenceOf } from './containers.ts'
 import { anyOf, character, type Expression, literal, maybe, sequence, stringOf } from './expression.ts'
-import { expandCondition } from './negation.ts'
 import { anyNumber, integerExpression, numberExpression } from './numbers.ts'
 import {
   type Conversion,
@@ -43,10 +40,13 @@ import {
   GrammarRules,
   maxKeyCharacters,
 } from './rules.ts'
-import { anchoredPattern, stringExpression, stringPattern } from './strings.ts'
+import { stringExpression } from './strings.ts'
 
 /** Keywords that a grammar cannot enforce. Unknown keywords are allowed: the standard treats them as annotations. */
-const inexpressibleKeywords = ['contains', '$dynamicRef', '$recursiveRef']
+const inexpressibleKeywords = [
+  ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
+  ...['contains', '$dynamicRef', '$recursiveRef'],
+]
 
 const maxGrammarDepth = 64
 
@@ -102,19 +102,6 @@ const convertFlat: Conversion = (context, schema, at, level) => {
   if (unknown !== undefined)
     throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
   if (schema.anyOf !== undefined || schema.oneOf !== undefined) return choiceExpression(context, schema, at, level)
-  const expansion = expandCondition(
-    schema,
-    (condition) => flat(context, condition, pointerStep(at, 'not')),
-    (one, other) => areDisjoint(context, flat(context, one), flat(context, other)),
-    at,
-  )
-  if (expansion) {
-    const { keyword, rest, alternatives } = expansion
-    // Keywords beside the condition may imply types, which alternatives must not extend.
-    const typed = { ...rest, ...(schemaTypes(rest) && { type: schemaTypes(rest) }) }
-    const place = pointerStep(at, keyword)
-    return anyOf(...alternatives.map((one) => context.convert({ allOf: [typed, one] }, place, level)))
-  }
   const values = listedValues(schema)
   if (values) return literals(values, schema, at)
   const types = schemaTypes(schema)
@@ -173,17 +160,22 @@ const choiceExpression: Conversion = (context, schema, at, level) => {
     const place = pointerStep(at, keyword, index)
     return mergeSchemas(beside, flat(context, branch, place), place)
   })
-  const rivals = whole.map((one) =>
-    keyword === 'anyOf' ? [] : whole.filter((other) => other !== one && !areDisjoint(context, one, other)),
-  )
+  if (keyword === 'oneOf') refuseOverlaps(context, whole, at)
   return anyOf(
-    ...branches.map((branch, index) => {
-      const others = rivals[index] ?? []
-      const one = isAlone ? branch : (whole[index] as AnySchema)
-      const exact = others.length > 0 ? { allOf: [one, { not: { anyOf: others } }] } : one
-      return context.convert(exact, pointerStep(at, keyword, index), level)
-    }),
+    ...branches.map((branch, index) =>
+      context.convert(isAlone ? branch : (whole[index] as AnySchema), pointerStep(at, keyword, index), level),
+    ),
   )
+}
+
+/** Throws if branches of a `oneOf` may overlap, because a value must match exactly one of them. */
+function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
+  for (const [index, one] of branches.entries()) {
+    for (const [place, other] of branches.entries()) {
+      if (index === place || areDisjoint(context, one, other)) continue
+      throw new CannotExpress(at, 'oneOf', `has branches that may overlap (${index} and ${place})`)
+    }
+  }
 }
 
 /** Whether no value generated for one flat schema can match the other. False if that is uncertain. */
@@ -204,23 +196,8 @@ function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySche
   if (common.length === 0) return true
   return common.every((type) => {
     if (type === 'object') return objectsExclude(context, written, other, depth)
-    if (type === 'string') return stringsExclude(context, written, other)
     return (type === 'integer' || type === 'number') && numbersExclude(written, other)
   })
-}
-
-function stringsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject): boolean {
-  const isLonger = (long: JsonSchemaObject, short: JsonSchemaObject) =>
-    (numberIn(long.minLength) ?? 0) > (numberIn(short.maxLength) ?? Number.POSITIVE_INFINITY)
-  if (isLonger(written, other) || isLonger(other, written)) return true
-  if (typeof other.pattern !== 'string') return false
-  const [mine, theirs] = [stringPattern(written, ''), anchoredPattern(other.pattern, '')]
-  try {
-    return mine !== undefined && !plainPattern({ kind: 'and', parts: [mine, theirs] }, context.budget, '')
-  } catch (error) {
-    if (error instanceof CannotExpress) return false
-    throw error
-  }
 }
 
 function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean {
@@ -252,40 +229,29 @@ const isOpenObject = (additional: unknown): boolean => additional === true || is
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isRecord(schema) ? context.flatten(schema, at) : schema
 
+/** Keywords that are not checked for listed values. */
+const uncheckable = ['pattern', 'format', 'properties', 'items', 'multipleOf', 'additionalProperties', 'required']
+
 /** The listed values that also match the other keywords; `undefined` if none of them does. */
 function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
-  const possible = values.filter((value) => meets(value, schema))
-  for (const keyword of Object.keys(schema)) {
-    if (possible.some((value) => !canCheck(keyword, value, schema)))
+  for (const keyword of uncheckable) {
+    if (keyword in schema && !(keyword === 'required' && values.every((value) => typeof value !== 'object'))) {
       throw new CannotExpress(at, keyword, 'cannot be combined with enum or const')
+    }
   }
-  return anyOf(...possible.map((value) => literal(JSON.stringify(value))))
+  return anyOf(...values.filter((value) => meets(value, schema)).map((value) => literal(JSON.stringify(value))))
 }
 
-/** Whether `meets` is sure about this keyword for this value. */
-function canCheck(keyword: string, value: unknown, schema: JsonSchemaObject): boolean {
-  const type = jsonTypeOf(value)
-  if (typeOfKeyword(keyword) !== (type === 'integer' ? 'number' : type)) return true
-  if (keyword === 'multipleOf') return Number.isInteger(schema.multipleOf) && type === 'integer'
-  if (keyword !== 'format') return type !== 'object' && type !== 'array'
-  const pattern = stringPattern({ format: schema.format }, '')
-  return !pattern || matchesPattern(pattern, value as string)
-}
-
-/** Whether a value matches a schema's types, bounds and pattern. */
+/** Whether a value matches a schema's types and bounds. */
 function meets(value: unknown, schema: JsonSchemaObject): boolean {
   const types = declaredTypes(schema)
   if (types && !isOfType(value, types)) return false
   const within = (size: number, low: string, high: string): boolean =>
     size >= (numberIn(schema[low]) ?? Number.NEGATIVE_INFINITY) &&
     size <= (numberIn(schema[high]) ?? Number.POSITIVE_INFINITY)
-  if (typeof value === 'string') {
-    const pattern = stringPattern({ pattern: schema.pattern }, '')
-    return within([...value].length, 'minLength', 'maxLength') && (!pattern || matchesPattern(pattern, value))
-  }
+  if (typeof value === 'string') return within([...value].length, 'minLength', 'maxLength')
   if (typeof value !== 'number') return true
-  const { exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
-  if (Number.isInteger(multipleOf) && Number.isInteger(value) && value % (multipleOf as number) !== 0) return false
+  const { exclusiveMinimum, exclusiveMaximum } = schema
   return (
     within(value, 'minimum', 'maximum') &&
     value > (numberIn(exclusiveMinimum) ?? Number.NEGATIVE_INFINITY) &&
@@ -312,43 +278,20 @@ export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWo
       return { gbnf: toGrammar(looser, undefined, budget), dropped }
     } catch (error) {
       if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
-      const place = originOf(looser, error)
-      if (!place) throw error
-      dropped.push(place)
-      looser = withoutKeyword(looser, place.at, place.keyword)
+      const next = withoutKeyword(looser, error.at, error.keyword)
+      if (next === undefined) throw error
+      dropped.push({ at: error.at, keyword: error.keyword })
+      looser = next
     }
   }
 }
 
-/** Keywords that lead to parts that the schema does not contain as such, because they were merged. */
-const originKeywords = [
-  '$ref',
-  'not',
-  'if',
-  'dependencies',
-  'dependentSchemas',
-  'dependentRequired',
-  'oneOf',
-  'anyOf',
-  'allOf',
-]
-
-/** The keyword to drop because of an error: the one that it names, or the closest one that led there. */
-function originOf(schema: AnySchema, { at, keyword }: CannotExpress) {
+/** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
+function withoutKeyword(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const names = at.split('/').slice(1).map(unescapeStep)
-  for (let length = names.length; length >= 0; length--) {
-    const place = valueAt(schema, names.slice(0, length))
-    const candidates = length === names.length ? [keyword, ...originKeywords] : originKeywords
-    const found = isRecord(place) ? candidates.find((name) => Object.hasOwn(place, name)) : undefined
-    if (found) return { at: pointerStep('', ...names.slice(0, length)), keyword: found }
-  }
-  return undefined
-}
-
-/** A copy of the schema without the keyword at this position. */
-function withoutKeyword(schema: AnySchema, at: string, keyword: string): AnySchema {
-  const names = at.split('/').slice(1).map(unescapeStep)
-  const { [keyword]: dropped, ...fields } = valueAt(schema, names) as Record<string, unknown>
+  const place = valueAt(schema, names)
+  if (!isRecord(place) || !Object.hasOwn(place, keyword)) return undefined
+  const { [keyword]: dropped, ...fields }: Record<string, unknown> = place
   // Turn `oneOf` into `anyOf`: overlapping branches are better than no branches.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = dropped
   return replaceAt(schema, names, fields) as AnySchema

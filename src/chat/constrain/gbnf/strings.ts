@@ -1,6 +1,5 @@
 import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
-import { anyCharacters, type PatternNode, plainPattern } from './automaton.ts'
 import {
   anyOf,
   type CodePointRange,
@@ -28,37 +27,22 @@ export function stringExpression(
   const max = Math.min(numberIn(schema.maxLength) ?? Math.max(limits.string, min), maxStringCharacters)
   if (min > maxStringCharacters) throw new CannotExpress(at, 'minLength', 'is too large')
   if (min > max) return undefined
-  const pattern = stringPattern(schema, at)
+  const pattern = patternOf(schema, at)
   if (pattern === undefined) {
     const isPlain = schema.minLength === undefined && schema.maxLength === undefined
     return rules.define(isPlain ? 'string' : 'text', stringOf(rules.define('char', character), min, max))
   }
-  // Labels of host names have at most 63 characters.
-  const isAddress = schema.pattern !== undefined && /email|hostname/.test(String(schema.format))
-  const found = patternString(context, pattern, { min, max: isAddress ? Math.min(max, 63) : max }, at)
+  const found = patternString(pattern, { min, max }, at)
   return found && rules.define(typeof schema.format === 'string' ? schema.format : 'pattern', found)
 }
 
-/** What `pattern` and `format` require; `undefined` if nothing. */
-export function stringPattern(schema: JsonSchemaObject, at: string): PatternNode | undefined {
+function patternOf(schema: JsonSchemaObject, at: string): string | undefined {
   const format = typeof schema.format === 'string' ? formatPattern(schema.format) : undefined
-  const formatNode = format === undefined ? undefined : anchoredPattern(format, at)
-  if (schema.pattern === undefined) return formatNode
+  if (format === false) throw new CannotExpress(at, 'format', `${schema.format} is not supported`)
+  if (schema.pattern === undefined) return format
   if (typeof schema.pattern !== 'string') throw new CannotExpress(at, 'pattern', 'is not a string')
-  const pattern = anchoredPattern(schema.pattern, at)
-  return formatNode ? { kind: 'and', parts: [withoutCounting(formatNode), pattern] } : pattern
-}
-
-/** Parses a pattern, and adds "anything" where it is not anchored. */
-export const anchoredPattern = (pattern: string, at: string): PatternNode =>
-  anchorPattern(parsePattern(pattern, at), at)
-
-/** A pattern with large repetitions made unlimited, because counting makes combinations of patterns large. */
-function withoutCounting(node: PatternNode): PatternNode {
-  if ('parts' in node) return { ...node, parts: node.parts.map(withoutCounting) }
-  if (node.kind !== 'repeat') return node
-  const max = node.max > 12 && node.max !== node.min ? Number.POSITIVE_INFINITY : node.max
-  return { ...node, inner: withoutCounting(node.inner), max }
+  if (format !== undefined) throw new CannotExpress(at, 'pattern', 'cannot be combined with format')
+  return schema.pattern
 }
 
 const dayPattern =
@@ -79,11 +63,6 @@ const rootedReference = `(?:/(?:${uriPath}{1,64}(?:/${uriPath}{0,64}){0,15})?)?$
 const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${uriTail}|${rootedReference})`
 const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
 
-const pointer = '(?:/[A-Za-z0-9_.-]{0,64}){0,16}'
-const regexSign =
-  '(?:[A-Za-z0-9 _@:;,/#%&=!<>-]|\\.|\\\\[dswDSW.*+?()|/^$]|\\[\\^?(?:[A-Za-z0-9_ .,:]|a-z|A-Z|0-9){1,16}\\])'
-const regexRow = (one: string) => `(?:${one}(?:[*+?]|\\{[1-9]\\})?){1,32}(?:\\|(?:${one}){1,32}){0,8}`
-
 /** Patterns for the JSON Schema formats. Each allows less than the standard: no leap days, no unusual addresses. */
 const formatPatterns: Readonly<Record<string, string>> = {
   date: datePattern,
@@ -101,82 +80,55 @@ const formatPatterns: Readonly<Record<string, string>> = {
   'uri-reference': reference,
   'iri-reference': reference,
   uuid: `${hexPattern}{8}-${hexPattern}{4}-${hexPattern}{4}-${hexPattern}{4}-${hexPattern}{12}`,
-  'json-pointer': pointer,
-  'relative-json-pointer': `(?:0|[1-9]\\d{0,3})(?:#|${pointer})`,
-  'uri-template': `(?:${uriPath}|[/?#]|\\{[A-Za-z0-9_]{1,32}\\}){0,256}`,
-  regex: `\\^?${regexRow(`(?:${regexSign}|\\((?:\\?:)?${regexRow(regexSign)}\\))`)}\\$?`,
+  'json-pointer': '(?:/[A-Za-z0-9_.-]{0,64}){0,16}',
 }
 
-export const isKnownFormat = (format: unknown): boolean =>
-  typeof format === 'string' && Object.hasOwn(formatPatterns, format)
+/** Standard formats that would need too large a grammar. */
+const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
 
-/** The pattern for a format; `undefined` for unknown formats, which are annotations. */
-function formatPattern(format: string): string | undefined {
+/** The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for inexpressible ones. */
+function formatPattern(format: string): string | undefined | false {
+  if (inexpressible.has(format)) return false
   return Object.hasOwn(formatPatterns, format) ? `^(?:${formatPatterns[format]})$` : undefined
 }
 
-/** A JSON string of this length that matches a pattern; `undefined` if nothing matches. */
-export function patternString(context: GrammarContext, pattern: PatternNode, length: LengthRange, at: string) {
-  const plain = isPlain(pattern) ? pattern : plainPattern(pattern, context.budget, at)
-  const node = plain && fitPattern(context, withoutAmbiguity(plain, at), length, at)
+/** A JSON string of this length that matches a pattern, anchored or not; `undefined` if nothing matches. */
+export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
+  const node = fitPattern(withoutAmbiguity(anchorPattern(parsePattern(pattern, at), at), at), length, at)
   const inner = node && expressionOf(node)
   return inner && sequence(literal('"'), inner, literal('"'))
 }
 
-function isPlain(node: PatternNode): boolean {
-  if ('parts' in node) return node.kind !== 'and' && node.parts.every(isPlain)
-  return node.kind === 'repeat' ? isPlain(node.inner) : node.kind !== 'not'
+const anyCharacters: PatternNode = {
+  kind: 'repeat',
+  inner: { kind: 'sign', ranges: [[0, 0x10ffff]] },
+  min: 0,
+  max: Number.POSITIVE_INFINITY,
 }
 
-const partsOf = (node: PatternNode): readonly PatternNode[] =>
-  node.kind === 'row' ? node.parts.flatMap(partsOf) : [node]
-
-const rowOf = (...parts: readonly PatternNode[]): PatternNode => ({ kind: 'row', parts })
-
-/** Adds "anything" where a pattern is not anchored, and resolves lookaheads; refuses an anchor in the middle. */
+/** Adds "anything" where a pattern is not anchored; refuses an anchor in the middle. */
 function anchorPattern(node: PatternNode, at: string): PatternNode {
   if (node.kind === 'choice') return { ...node, parts: node.parts.map((option) => anchorPattern(option, at)) }
-  const parts = partsOf(node)
-  const begin = parts.findIndex((part) => part.kind !== 'start')
-  const last = parts.findLastIndex((part) => part.kind !== 'end')
-  const inner = parts.slice(begin < 0 ? parts.length : begin, last + 1)
-  const [before, after] = [begin === 0 ? [anyCharacters] : [], last === parts.length - 1 ? [anyCharacters] : []]
-  const place = inner.findIndex(hasAnchor)
-  const anchor = inner[place]
-  if (!anchor) return rowOf(...before, ...inner, ...after)
-  const [head, tail] = [inner.slice(0, place), parts.slice(parts.indexOf(anchor) + 1)]
-  if (anchor.kind === 'look') {
-    const ahead = anchorPattern(rowOf({ kind: 'start' }, anchor.inner), at)
-    const rest = anchorPattern(rowOf({ kind: 'start' }, ...tail), at)
-    const both: PatternNode = { kind: 'and', parts: [anchor.negative ? { kind: 'not', inner: ahead } : ahead, rest] }
-    return rowOf(...before, ...head, both)
-  }
-  // A search for something anchored, as in combined patterns.
-  if (before.length === 0 && head.length === 1 && matchesAnyText(head[0]))
-    return anchorPattern(rowOf(anchor, ...tail), at)
-  if (anchor.kind !== 'choice' || inner.slice(place + 1).some(hasAnchor))
-    throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
-  const whole = anchor.parts.map((option) => rowOf(...parts.slice(0, parts.indexOf(anchor)), option, ...tail))
-  return anchorPattern({ ...anchor, parts: whole }, at)
+  const parts = node.kind === 'row' ? node.parts : [node]
+  const start = parts[0]?.kind === 'start'
+  const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
+  const inner = parts.slice(start ? 1 : 0, end ? -1 : undefined)
+  // Anchors may be inside a choice: `^(a|b)$` and `(^a$|^b$)` are both common.
+  const [only] = inner
+  if (!start && !end && inner.length === 1 && only?.kind === 'choice' && hasAnchor(only)) return anchorPattern(only, at)
+  if (inner.some(hasAnchor)) throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
+  return { kind: 'row', parts: [...(start ? [] : [anyCharacters]), ...inner, ...(end ? [] : [anyCharacters])] }
 }
 
-const matchesAnyText = (node: unknown): boolean => JSON.stringify(node) === JSON.stringify(anyCharacters)
-
 function hasAnchor(node: PatternNode): boolean {
-  if (node.kind === 'start' || node.kind === 'end' || node.kind === 'look') return true
+  if (node.kind === 'start' || node.kind === 'end') return true
   if ('parts' in node) return node.parts.some(hasAnchor)
   return node.kind === 'repeat' && hasAnchor(node.inner)
 }
 
 /** Fits a pattern to the minimum and maximum length; `undefined` if no match is short enough. */
-function fitPattern(
-  context: GrammarContext,
-  node: PatternNode,
-  length: LengthRange,
-  at: string,
-): PatternNode | undefined {
-  const fitting = lengthenPattern(context, node, length.min, at)
-  if (!fitting) return undefined
+function fitPattern(node: PatternNode, length: LengthRange, at: string): PatternNode | undefined {
+  const fitting = lengthenPattern(node, length.min, at)
   if (patternLength(fitting).min > length.max) return undefined
   let [low, high] = [0, length.max]
   while (low < high) {
@@ -189,11 +141,8 @@ function fitPattern(
   throw new CannotExpress(at, 'pattern', 'exceeds maxLength and cannot be shortened')
 }
 
-/** Maximum `minLength` that is combined with a pattern in which several parts have a variable length. */
-const maxCountedLength = 16
-
 /** Raises the minimum of the only variable repetition, so that matches reach `minLength`. */
-function lengthenPattern(context: GrammarContext, node: PatternNode, min: number, at: string): PatternNode | undefined {
+function lengthenPattern(node: PatternNode, min: number, at: string): PatternNode {
   const short = min - patternLength(node).min
   if (short <= 0) return node
   const parts = node.kind === 'row' ? node.parts : [node]
@@ -201,10 +150,7 @@ function lengthenPattern(context: GrammarContext, node: PatternNode, min: number
   const [only] = loose
   const unit = only?.kind === 'repeat' ? patternLength(only.inner) : undefined
   if (loose.length !== 1 || only?.kind !== 'repeat' || !unit || unit.min !== unit.max || unit.min === 0) {
-    if (min > maxCountedLength) throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
-    const long: PatternNode = { ...anyCharacters, min }
-    const both = plainPattern({ kind: 'and', parts: [node, long] }, context.budget, at)
-    return both && withoutAmbiguity(both, at)
+    throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
   }
   const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
   if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the maximum length of the pattern')
@@ -285,7 +231,7 @@ function firstCharacters(node: PatternNode): readonly CodePointRange[] {
 const maxPatternDepth = 32
 const maxPatternLength = 2_000
 
-/** Parses a regular expression. Refuses lookbehinds, back-references, word boundaries and Unicode properties. */
+/** Parses a regular expression. Refuses lookarounds, back-references, word boundaries and Unicode properties. */
 function parsePattern(pattern: string, at: string): PatternNode {
   const refuse = (why: string): never => {
     throw new CannotExpress(at, 'pattern', why)
@@ -332,20 +278,20 @@ const signNode = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 's
 
 function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 40).join('')
-  const head = /^\?(?:[:=!]|<[A-Za-z_]\w*>)/.exec(rest)?.[0] ?? ''
-  if (rest.startsWith('?') && head === '') cursor.refuse('uses a lookbehind')
+  const head = /^\?(?::|<[A-Za-z_]\w*>)/.exec(rest)?.[0] ?? ''
+  if (rest.startsWith('?') && head === '') cursor.refuse('uses a lookaround')
   cursor.at += head.length
   const inner = parseChoice(cursor, depth + 1)
   if (cursor.signs[cursor.at] !== ')') cursor.refuse('has an unclosed parenthesis')
   cursor.at++
-  return head === '?=' || head === '?!' ? { kind: 'look', inner, negative: head === '?!' } : inner
+  return inner
 }
 
 function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 16).join('')
   const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(rest)
   if (!counts) return inner
-  if (inner.kind === 'start' || inner.kind === 'end' || inner.kind === 'look') cursor.refuse('repeats nothing')
+  if (inner.kind === 'start' || inner.kind === 'end') cursor.refuse('repeats nothing')
   cursor.at += counts[0].length
   const [, sign, from, comma, to] = counts
   if (sign)
@@ -430,6 +376,13 @@ function parseMember(cursor: PatternCursor): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] as string
   return sign === '\\' ? escapedSign(cursor, true) : rangesOf(sign)
 }
+
+/** The subset of regular expressions that a grammar can express. */
+type PatternNode =
+  | { readonly kind: 'sign'; readonly ranges: readonly CodePointRange[] }
+  | { readonly kind: 'row' | 'choice'; readonly parts: readonly PatternNode[] }
+  | { readonly kind: 'repeat'; readonly inner: PatternNode; readonly min: number; readonly max: number }
+  | { readonly kind: 'start' | 'end' }
 
 /** The minimum and maximum length of a match; the maximum may be infinite. */
 interface LengthRange {
