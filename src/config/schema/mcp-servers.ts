@@ -132,6 +132,16 @@ function refuseEqualNames(tools: ToolSelection, context: z.core.$RefinementCtx<u
   }
 }
 
+// The type leaves out the overrides: TypeScript cannot declare an object with two lists and any other members.
+const toolSelection = z
+  .object({
+    include: names().default(['*']).describe('Tools to include in the catalog.'),
+    exclude: names().default([]).describe('Tools to exclude from the catalog.'),
+  })
+  .catchall(toolOverride)
+  .superRefine(refuseEqualNames)
+  .transform((tools): ToolSelection => tools) as unknown as z.ZodType<ToolSelection, Partial<ToolSelection>>
+
 const fields = z.strictObject({
   description: z.string().default('').describe('Purpose of the server, shown by list_servers.'),
   command: text('a command')
@@ -198,14 +208,7 @@ const fields = z.strictObject({
   readTools: names().default([]).describe('Tools that only read.'),
   idempotentTools: names().default([]).describe('Tools that are safe to retry.'),
   trustAnnotations: flag().prefault(false).describe("Whether to trust the server's readOnlyHint and idempotentHint."),
-  tools: z
-    .object({
-      include: names().default(['*']).describe('Tools to include in the catalog.'),
-      exclude: names().default([]).describe('Tools to exclude from the catalog.'),
-    })
-    .catchall(toolOverride)
-    .superRefine(refuseEqualNames)
-    .transform((tools): ToolSelection => tools)
+  tools: toolSelection
     .prefault({})
     .describe(
       "Which of the server's tools are in the catalog and, by the name of a tool, what callers see of it; a tool that is itself called include is =include.",

@@ -80,7 +80,8 @@ inBrowser('W3: pages of published apps', () => {
   beforeAll(start)
   afterAll(() => open.disposeAsync())
 
-  const cases = modes.flatMap((mode) => eras.map((era) => ({ mode, era })))
+  // Each mode in one era: what depends on the era is in the story of the protocol.
+  const cases = modes.map((mode, index) => ({ mode, era: eras[index % 2] as (typeof eras)[number] }))
 
   test.each(cases)('W3: pages call tools by bare names and show the results, expose: $mode, $era', async (one) => {
     const { page, messages, toolNames, show } = await visitHost(one.mode, one.era)

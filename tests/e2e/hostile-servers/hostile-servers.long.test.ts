@@ -53,7 +53,12 @@ beforeAll(async () => {
     transport === 'http' ? { url: `${http.origin}/${kind}/${era}`, transport } : hostileStdio(kind, era)
   const mcpServers = Object.fromEntries(Object.entries(servers).map(([name, one]) => [name, entryOf(one)]))
   folder = open.use(await temporaryFolder())
-  toolway = open.use(await startCommand({ ...withoutCode, mcpServers, discovery: { maxEntries: 200 } }, { folder }))
+  toolway = open.use(
+    await startCommand(
+      { ...withoutCode, mcpServers, discovery: { maxEntries: 200 }, defaults: { expose: 'both' } },
+      { folder },
+    ),
+  )
   client = open.use(await connect('v2', { endpoint: toolway }))
 })
 
