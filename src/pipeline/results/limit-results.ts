@@ -11,7 +11,7 @@ import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { compactTable } from './compact.ts'
 import { cutJson, cutText, headAndTail, type Missing, sharedRoom } from './cut.ts'
 
-/** Who has a limit for results, in tokens (W7). The pipeline reads the fields itself, so that other calls cost nothing. */
+/** The limits for results, in tokens (W7). The pipeline reads them before it adds the step, so calls without a limit cost nothing. */
 export interface ResultLimits {
   /** Whether this step concerns all calls: tools have limits of their own, or tables are to be compact. */
   readonly isForAll: boolean
